@@ -123,6 +123,7 @@ Constant decompressed(ImportContext& ctx, Constant const& x, Steps const& s, Dat
         ctx.decideBy(v);
     Constant const& scale = s.scale.constant();
     Places const places(s, x.dims);
+    ctx.allowComputed(x.count * sizeOf(type)); // the model holds them, in fewer bytes
     Constant y = ctx.newConstant(type, x.dims);
     for (int64_t i = 0; i < y.count; ++i) {
         int64_t const at = places(i);

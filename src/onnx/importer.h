@@ -60,6 +60,26 @@ ITensor& windowSums(ImportContext& ctx, ITensor& x, WindowAttrs const& window);
 // MatMul.
 ITensor& multiplied(ImportContext& ctx, ITensor& a, ITensor& b);
 
+// (x - mean) / sqrt(variance + epsilon), or x / sqrt(mean of squares + epsilon), over the dimensions from `first` on.
+// inFloat: statistics in FLOAT whatever the type of x is.
+struct Normalized
+{
+    ITensor *y, *mean, *deviation; // mean: null where it is not taken away
+};
+Normalized layerNormalized(ImportContext& ctx, ITensor& x, int first, float epsilon, bool inFloat);
+Normalized rmsNormalized(ImportContext& ctx, ITensor& x, int first, float epsilon, bool inFloat);
+
+// x sigmoid(alpha x), 0.5 x (1 + erf(x / sqrt 2)), and the latter with a tanh that is near to it.
+ITensor& swish(ImportContext& ctx, ITensor& x, float alpha);
+ITensor& gelu(ImportContext& ctx, ITensor& x);
+ITensor& tanhGelu(ImportContext& ctx, ITensor& x);
+// Gemm by the node's attributes and inputs.
+ITensor& gemm(ImportContext& ctx);
+// TensorScatter: rows of `update` along `axis` written into the cache; begin: kINT32 [batch], where the first one goes, or
+// null. In place where a client gives the cache and the result one address.
+ITensor& scattered(ImportContext& ctx, ITensor& cache, ITensor& update, ITensor* begin, int axis,
+                   std::string const& mode = "linear");
+
 // What QuantizeLinear and DequantizeLinear share: scale, zero point and axis, by the rules of 8.5: scales are initializers
 // and positive, zero points are 0 and of INT8.
 
@@ -78,7 +98,7 @@ ITensor& scaleTensor(ImportContext& ctx, QuantizationScale const& s);
 inline constexpr char const* kQuantizedOps[] = {"QLinearConv", "QLinearMatMul", "MatMulInteger", "ConvInteger",
                                                 "DynamicQuantizeLinear"};
 // Those that ONNX Runtime's quantizer writes beside them.
-inline constexpr char const kMicrosoft[] = "com.microsoft";
+inline constexpr char const kMicrosoft[] = "com.microsoft"; // the domain of operators of ONNX Runtime
 inline constexpr char const* kMicrosoftQuantizedOps[] = {"QLinearAdd",
                                                          "QLinearMul",
                                                          "QLinearConcat",

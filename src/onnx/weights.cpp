@@ -2,12 +2,14 @@
 #include "onnx/weights.h"
 
 #include <bit>
+#include <cerrno>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -245,12 +247,8 @@ std::string_view WeightReader::readExternal(TensorProto const& tensor, std::stri
     if (path.compare(0, folder.size(), folder) != 0 || (folder != "/" && path[folder.size()] != '/'))
         fail(ErrorCode::kINVALID_VALUE,
              what + ": external data '" + location + "' is a link that leads out of the model's folder");
-    File file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
-    struct stat info
-    {};
-    if (file.fd < 0 || ::fstat(file.fd, &info) != 0 || !S_ISREG(info.st_mode))
-        fail(ErrorCode::kINVALID_VALUE, what + ": external data '" + location + "' cannot be read as a file");
-    int64_t const fileSize = info.st_size;
+    std::string_view const file = mapped(path, what + ": external data '" + location + "'");
+    auto const fileSize = int64_t(file.size());
     if (offset > fileSize || (length >= 0 && length > fileSize - offset))
         fail(ErrorCode::kINVALID_VALUE,
              fmt::format("{}: external data '{}' has {} bytes, but offset {} and length {} are asked for", what,
@@ -262,16 +260,28 @@ std::string_view WeightReader::readExternal(TensorProto const& tensor, std::stri
     if (length < 0 ? fileSize - offset < wanted : length != wanted)
         fail(ErrorCode::kINVALID_VALUE, fmt::format("{}: external data '{}' gives {} bytes for {}", what, location,
                                                     length < 0 ? fileSize - offset : length, wanted));
-    char* data = static_cast<char*>(memory_.allocate(wanted));
-    if (!data)
-        fail(ErrorCode::kMEM_ALLOC_FAILED, fmt::format("{}: no memory for {} bytes of weights", what, wanted));
-    for (int64_t done = 0; done < wanted;) {
-        ssize_t const n = ::pread(file.fd, data + done, size_t(wanted - done), offset + done);
-        if (n <= 0)
-            fail(ErrorCode::kINVALID_VALUE, what + ": external data '" + location + "' cannot be read to its end");
-        done += n;
-    }
-    return {data, size_t(wanted)};
+    return file.substr(size_t(offset), size_t(wanted));
+}
+
+std::string_view WeightReader::mapped(std::string const& path, std::string const& what)
+{
+    if (auto const it = files_.find(path); it != files_.end())
+        return it->second;
+    File const file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)}; // a pipe must not block
+    struct stat info
+    {};
+    if (file.fd < 0 || ::fstat(file.fd, &info) != 0 || !S_ISREG(info.st_mode))
+        fail(ErrorCode::kINVALID_VALUE, what + " cannot be read as a file");
+    static constexpr char kNothing[1]{};
+    if (info.st_size == 0)
+        return files_[path] = std::string_view(kNothing, 0);
+    auto const size = size_t(info.st_size);
+    void* const data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd, 0);
+    if (data == MAP_FAILED)
+        fail(ErrorCode::kMEM_ALLOC_FAILED,
+             fmt::format("{} of {} bytes cannot be mapped into memory: {}", what, size, std::strerror(errno)));
+    memory_.keep(std::shared_ptr<void const>(data, [size](void const* p) { ::munmap(const_cast<void*>(p), size); }));
+    return files_[path] = std::string_view(static_cast<char const*>(data), size);
 }
 
 // The elements in their ONNX type, little endian. Empty view with data() == nullptr: they are in the typed fields.

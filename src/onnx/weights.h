@@ -4,8 +4,10 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "onnx/importer.h"
 
@@ -28,10 +30,13 @@ public:
 private:
     std::string_view bytesOf(tw_onnx::TensorProto const& tensor, std::string const& what);
     std::string_view readExternal(tw_onnx::TensorProto const& tensor, std::string const& what);
+    // The bytes of a file, which are read when somebody looks at them. They stay for the life of the parser.
+    std::string_view mapped(std::string const& path, std::string const& what);
 
     Memory& memory_;
     Warn warn_;
     std::string modelPath_;
+    std::map<std::string, std::string_view> files_; // by their real paths
     bool warnedInt64_ = false, warnedClamp_ = false, warnedDouble_ = false, warnedUint8_ = false, warnedSmall_ = false,
          warnedUnsigned_ = false;
 };

@@ -7,26 +7,7 @@ import tensorrt as trt
 
 pytest.importorskip("onnx")
 from onnx_models import Model, parsed  # noqa: E402
-from small import Tensors  # noqa: E402
-
-
-class Room(trt.IOutputAllocator):
-    """Memory for an output whose size the run finds."""
-
-    def __init__(self, tensors):
-        super().__init__()
-        self.tensors, self.shape, self.held = tensors, None, None
-
-    def reallocate_output(self, name, memory, size, alignment):
-        address, self.held = self.tensors.memory.make(max(size, 1))
-        return address
-
-    def notify_shape(self, name, shape):
-        self.shape = tuple(shape)
-
-    def array(self, dtype):
-        count = int(np.prod(self.shape, dtype=np.int64))
-        return self.tensors.memory.read(self.held, count * np.dtype(dtype).itemsize).view(dtype).reshape(self.shape)
+from small import Room, Tensors  # noqa: E402
 
 
 def results(data, feed):

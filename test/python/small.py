@@ -73,10 +73,29 @@ class Tensors:
                 for name, (place, kept, shape, dtype) in self.held.items() if dtype}
 
 
+class Room(trt.IOutputAllocator):
+    """Memory for an output whose size the run finds."""
+
+    def __init__(self, tensors):
+        super().__init__()
+        self.tensors, self.shape, self.held = tensors, None, None
+
+    def reallocate_output(self, name, memory, size, alignment):
+        address, self.held = self.tensors.memory.make(max(size, 1))
+        return address
+
+    def notify_shape(self, name, shape):
+        self.shape = tuple(shape)
+
+    def array(self, dtype):
+        count = int(np.prod(self.shape, dtype=np.int64))
+        return self.tensors.memory.read(self.held, count * np.dtype(dtype).itemsize).view(dtype).reshape(self.shape)
+
+
 def run(engine, context=None, stream=0, **inputs):
     """Outputs by name, as NumPy arrays, of inputs by name."""
     context = context or engine.create_execution_context()
-    tensors = Tensors()
+    tensors, rooms = Tensors(), {}
     lies_on_host = {name: engine.get_tensor_location(name) == trt.TensorLocation.HOST for name in map(engine.get_tensor_name, range(engine.num_io_tensors))}
     for name, value in inputs.items():
         value = np.asarray(value)
@@ -86,9 +105,16 @@ def run(engine, context=None, stream=0, **inputs):
     for name, on_host in lies_on_host.items():
         if name not in inputs:
             dtype = trt.nptype(engine.get_tensor_dtype(name))
-            assert context.set_tensor_address(name, tensors.room(name, context.get_tensor_shape(name), dtype, on_host))
+            shape = context.get_tensor_shape(name)
+            if -1 in tuple(shape):
+                rooms[name] = (Room(tensors), dtype)
+                assert context.set_output_allocator(name, rooms[name][0])
+            else:
+                assert context.set_output_allocator(name, None)  # an allocator of an earlier run goes before an address
+                assert context.set_tensor_address(name, tensors.room(name, shape, dtype, on_host))
     assert context.execute_async_v3(stream)
-    return tensors.results(stream)
+    results = tensors.results(stream)
+    return {**results, **{name: room.array(dtype) for name, (room, dtype) in rooms.items()}}
 
 
 def run_batch(engine, arrays):

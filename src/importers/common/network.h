@@ -21,12 +21,15 @@ class Memory
 {
 public:
     void* allocate(int64_t sizeBytes); // zeroed; nullptr when there is none
+    void keep(std::shared_ptr<void const> other) { kept_.push_back(std::move(other)); } // as long as the buffers
+
 private:
     struct Free
     {
         void operator()(void* p) const;
     };
     std::vector<std::unique_ptr<void, Free>> buffers_;
+    std::vector<std::shared_ptr<void const>> kept_;
 };
 
 // What the network says of a layer that it refuses, for the importer's own error: it goes to loggers and error recorders only.

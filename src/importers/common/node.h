@@ -127,6 +127,7 @@ public:
     // Memory of the parser, zeroed; lives until the parser is destroyed.
     void* allocate(int64_t sizeBytes, Where where = Where::current()) const;
     Constant newConstant(DataType type, Dims const& dims, Where where = Where::current()) const; // zeroed values
+    void allowComputed(int64_t moreBytes) const { to_.allowComputed(moreBytes); }                // of constants
     Constant intConstant(std::vector<int64_t> const& values) const;                              // kINT32, 1-D
     Constant intScalar(int64_t value) const;                                                     // kINT32, 0-D
     Constant floatConstant(std::vector<float> const& values, Dims const& dims) const;

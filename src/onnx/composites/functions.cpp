@@ -20,22 +20,24 @@ void importHardSwish(ImportContext& ctx)
     ctx.setOutput(0, ctx.elementwise(x, ctx.activation(x, ActivationType::kHARD_SIGMOID, 1.0f / 6, 0.5f), Op::kPROD));
 }
 
-// x sigmoid(alpha x)
-ITensor& swish(ImportContext& ctx, ITensor& x)
+} // namespace
+
+ITensor& swish(ImportContext& ctx, ITensor& x, float alpha)
 {
-    float const alpha = ctx.attrFloat("alpha", 1);
     ITensor& scaled = alpha == 1 ? x : ctx.elementwise(x, ctx.scalarLike(alpha, x), Op::kPROD);
     return ctx.elementwise(x, ctx.activation(scaled, ActivationType::kSIGMOID), Op::kPROD);
 }
 
+namespace {
+
 void importSwish(ImportContext& ctx)
 {
-    ctx.setOutput(0, swish(ctx, ctx.tensor(0)));
+    ctx.setOutput(0, swish(ctx, ctx.tensor(0), ctx.attrFloat("alpha", 1)));
 }
 
 void importSwiGlu(ImportContext& ctx)
 {
-    ctx.setOutput(0, ctx.elementwise(swish(ctx, ctx.tensor(0)), ctx.tensor(1), Op::kPROD));
+    ctx.setOutput(0, ctx.elementwise(swish(ctx, ctx.tensor(0), ctx.attrFloat("alpha", 1)), ctx.tensor(1), Op::kPROD));
 }
 
 // max(0, x) + min(0, alpha (exp(x / alpha) - 1)) = ELU with slope: alpha (exp(x / alpha) - 1) below 0.
@@ -59,21 +61,36 @@ void importMish(ImportContext& ctx)
     ctx.setOutput(0, ctx.elementwise(x, ctx.activation(soft, ActivationType::kTANH), Op::kPROD));
 }
 
-// 0.5 x (1 + erf(x / sqrt 2)), or with approximate = "tanh" 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
+// 0.5 x (1 + bend)
+ITensor& bent(ImportContext& ctx, ITensor& x, ITensor& bend)
+{
+    ITensor& half = ctx.elementwise(x, ctx.scalarLike(0.5, x), Op::kPROD);
+    return ctx.elementwise(half, ctx.elementwise(bend, ctx.scalarLike(1, x), Op::kSUM), Op::kPROD);
+}
+
+} // namespace
+
+ITensor& gelu(ImportContext& ctx, ITensor& x)
+{
+    ITensor& scaled = ctx.elementwise(x, ctx.scalarLike(std::sqrt(0.5), x), Op::kPROD);
+    return bent(ctx, x, ctx.unary(scaled, UnaryOperation::kERF));
+}
+
+// 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
+ITensor& tanhGelu(ImportContext& ctx, ITensor& x)
+{
+    ITensor& cube = ctx.elementwise(ctx.elementwise(x, x, Op::kPROD), x, Op::kPROD);
+    ITensor& sum = ctx.elementwise(x, ctx.elementwise(cube, ctx.scalarLike(0.044715, x), Op::kPROD), Op::kSUM);
+    ITensor& arg = ctx.elementwise(sum, ctx.scalarLike(std::sqrt(2 / M_PI), x), Op::kPROD);
+    return bent(ctx, x, ctx.activation(arg, ActivationType::kTANH));
+}
+
+namespace {
+
 void importGelu(ImportContext& ctx)
 {
-    ITensor& x = ctx.tensor(0);
-    ITensor* bend = nullptr;
-    if (ctx.attrString("approximate", "none") == "tanh") {
-        ITensor& cube = ctx.elementwise(ctx.elementwise(x, x, Op::kPROD), x, Op::kPROD);
-        ITensor& sum = ctx.elementwise(x, ctx.elementwise(cube, ctx.scalarLike(0.044715, x), Op::kPROD), Op::kSUM);
-        ITensor& arg = ctx.elementwise(sum, ctx.scalarLike(std::sqrt(2 / M_PI), x), Op::kPROD);
-        bend = &ctx.activation(arg, ActivationType::kTANH);
-    } else {
-        bend = &ctx.unary(ctx.elementwise(x, ctx.scalarLike(std::sqrt(0.5), x), Op::kPROD), UnaryOperation::kERF);
-    }
-    ITensor& half = ctx.elementwise(x, ctx.scalarLike(0.5, x), Op::kPROD);
-    ctx.setOutput(0, ctx.elementwise(half, ctx.elementwise(*bend, ctx.scalarLike(1, x), Op::kSUM), Op::kPROD));
+    bool const isTanh = ctx.attrString("approximate", "none") == "tanh";
+    ctx.setOutput(0, isTanh ? tanhGelu(ctx, ctx.tensor(0)) : gelu(ctx, ctx.tensor(0)));
 }
 
 // x + bias below -lambd, x - bias above lambd, 0 between.

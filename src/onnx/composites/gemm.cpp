@@ -13,7 +13,9 @@ ITensor& scaled(ImportContext& ctx, ITensor& x, float factor)
     return factor == 1 ? x : ctx.elementwise(x, ctx.scalarLike(factor, x), Op::kPROD);
 }
 
-void importGemm(ImportContext& ctx)
+} // namespace
+
+ITensor& gemm(ImportContext& ctx)
 {
     ITensor &a = ctx.tensor(0), &b = ctx.tensor(1);
     if (a.getDimensions().nbDims != 2 || b.getDimensions().nbDims != 2)
@@ -27,14 +29,12 @@ void importGemm(ImportContext& ctx)
             ctx.invalid("C of shape " + describe(ctx.input(2).dims()) + " cannot be broadcast to a matrix");
         y = &ctx.elementwise(*y, scaled(ctx, ctx.tensor(2), beta), Op::kSUM);
     }
-    ctx.setOutput(0, y);
+    return *y;
 }
-
-} // namespace
 
 void register_composites_gemm(ImporterMap& map)
 {
-    map.add("Gemm", importGemm);
+    map.add("Gemm", [](ImportContext& ctx) { ctx.setOutput(0, gemm(ctx)); });
 }
 
 } // namespace tw::onnx

@@ -140,23 +140,41 @@ void importInstanceNormalization(ImportContext& ctx)
     ctx.setOutput(0, ctx.elementwise(scaled, perChannel(ctx, ctx.input(2), rank, x.getType()), Op::kSUM));
 }
 
+} // namespace
+
+// The statistics are of `x` in FLOAT where `inFloat`, whatever its type is.
+Normalized layerNormalized(ImportContext& ctx, ITensor& input, int first, float epsilon, bool inFloat)
+{
+    ITensor& x = inFloat ? ctx.cast(input, DataType::kFLOAT) : input;
+    Moments const m = momentsOf(ctx, x, axesFrom(first, input.getDimensions().nbDims), epsilon);
+    return {&ctx.cast(ctx.elementwise(*m.centred, *m.deviation, Op::kDIV), input.getType()), m.mean, m.deviation};
+}
+
+Normalized rmsNormalized(ImportContext& ctx, ITensor& input, int first, float epsilon, bool inFloat)
+{
+    ITensor& x = inFloat ? ctx.cast(input, DataType::kFLOAT) : input;
+    ITensor& squares = ctx.elementwise(x, x, Op::kPROD);
+    ITensor& mean = ctx.reduce(squares, ReduceOperation::kAVG, axesFrom(first, input.getDimensions().nbDims), true);
+    ITensor& root = ctx.unary(ctx.elementwise(mean, ctx.scalarLike(epsilon, mean), Op::kSUM), UnaryOperation::kSQRT);
+    return {&ctx.cast(ctx.elementwise(x, root, Op::kDIV), input.getType()), nullptr, &root};
+}
+
+namespace {
+
 void importLayerNormalization(ImportContext& ctx)
 {
-    ITensor& input = ctx.tensor(0);
-    int const rank = input.getDimensions().nbDims;
-    int const first = ctx.axis(ctx.attrInt("axis", -1), rank);
-    // stash_type 1: the statistics are computed in FLOAT whatever the input is.
-    ITensor& x = ctx.attrInt("stash_type", 1) == 1 ? ctx.cast(input, DataType::kFLOAT) : input;
-    Moments const m = momentsOf(ctx, x, axesFrom(first, rank), ctx.attrFloat("epsilon", 1e-5f));
-    ITensor* y = &ctx.cast(ctx.elementwise(*m.centred, *m.deviation, Op::kDIV), input.getType());
-    y = &ctx.elementwise(*y, ctx.tensor(1), Op::kPROD);
+    ITensor& x = ctx.tensor(0);
+    int const first = ctx.axis(ctx.attrInt("axis", -1), x.getDimensions().nbDims);
+    Normalized const n =
+        layerNormalized(ctx, x, first, ctx.attrFloat("epsilon", 1e-5f), ctx.attrInt("stash_type", 1) == 1);
+    ITensor* y = &ctx.elementwise(*n.y, ctx.tensor(1), Op::kPROD);
     if (ctx.hasInput(2))
         y = &ctx.elementwise(*y, ctx.tensor(2), Op::kSUM);
     ctx.setOutput(0, y);
     if (ctx.wantsOutput(1))
-        ctx.setOutput(1, m.mean);
+        ctx.setOutput(1, n.mean);
     if (ctx.wantsOutput(2))
-        ctx.setOutput(2, ctx.unary(*m.deviation, UnaryOperation::kRECIP));
+        ctx.setOutput(2, ctx.unary(*n.deviation, UnaryOperation::kRECIP));
 }
 
 // Scale and bias belong to groups (opset 18 to 20), to channels since.
@@ -193,18 +211,13 @@ void importGroupNormalization(ImportContext& ctx)
 // RMSNormalization, and SimplifiedLayerNormalization as ONNX Runtime writes it.
 void importRmsNormalization(ImportContext& ctx)
 {
-    ITensor& input = ctx.tensor(0);
-    int const rank = input.getDimensions().nbDims;
-    int const first = ctx.axis(ctx.attrInt("axis", -1), rank);
-    ITensor& x = ctx.attrInt("stash_type", 1) == 1 ? ctx.cast(input, DataType::kFLOAT) : input;
-    ITensor& squares = ctx.elementwise(x, x, Op::kPROD);
-    ITensor& mean = ctx.reduce(squares, ReduceOperation::kAVG, axesFrom(first, rank), true);
-    ITensor& shifted = ctx.elementwise(mean, ctx.scalarLike(ctx.attrFloat("epsilon", 1e-5f), mean), Op::kSUM);
-    ITensor& root = ctx.unary(shifted, UnaryOperation::kSQRT);
-    ITensor& normal = ctx.cast(ctx.elementwise(x, root, Op::kDIV), input.getType());
-    ctx.setOutput(0, ctx.elementwise(normal, ctx.cast(ctx.tensor(1), input.getType()), Op::kPROD));
+    ITensor& x = ctx.tensor(0);
+    int const first = ctx.axis(ctx.attrInt("axis", -1), x.getDimensions().nbDims);
+    Normalized const n =
+        rmsNormalized(ctx, x, first, ctx.attrFloat("epsilon", 1e-5f), ctx.attrInt("stash_type", 1) == 1);
+    ctx.setOutput(0, ctx.elementwise(*n.y, ctx.cast(ctx.tensor(1), x.getType()), Op::kPROD));
     if (ctx.wantsOutput(1))
-        ctx.setOutput(1, ctx.unary(root, UnaryOperation::kRECIP));
+        ctx.setOutput(1, ctx.unary(*n.deviation, UnaryOperation::kRECIP));
 }
 
 void importMeanVarianceNormalization(ImportContext& ctx)

@@ -7,6 +7,23 @@
 
 namespace tw::onnx {
 
+ITensor& scattered(ImportContext& ctx, ITensor& cache, ITensor& update, ITensor* begin, int axis,
+                   std::string const& mode)
+{
+    std::vector<ITensor*> inputs{&cache, &update};
+    if (begin)
+        inputs.push_back(begin);
+    bool const isBool = cache.getType() == DataType::kBOOL; // of which plugins have none
+    for (size_t i = 0; isBool && i < 2; ++i)
+        inputs[i] = &ctx.cast(*inputs[i], DataType::kINT32);
+    using enum nvinfer1::PluginFieldType;
+    auto const along = int32_t(axis);
+    nvinfer1::PluginField const fields[] = {{"axis", &along, kINT32, 1},
+                                            {"mode", mode.data(), kCHAR, int32_t(mode.size())}};
+    ITensor& y = standardPlugin(ctx, "TensorScatter", fields, inputs);
+    return isBool ? ctx.cast(y, DataType::kBOOL) : y;
+}
+
 namespace {
 
 void importTensorScatter(ImportContext& ctx)
@@ -25,23 +42,11 @@ void importTensorScatter(ImportContext& ctx)
     std::string const mode = ctx.attrString("mode", "linear");
     if (mode != "linear" && mode != "circular")
         ctx.invalid("mode '" + mode + "' is neither linear nor circular");
-    std::vector<ITensor*> inputs{&cache, &update};
-    if (ctx.hasInput(2)) {
-        ITensor& begin = ctx.tensor(2);
-        if (begin.getType() != DataType::kINT32 || begin.getDimensions().nbDims != 1)
-            ctx.invalid(fmt::format("write_indices is {} of shape {}, not integers of shape [batch]",
-                                    typeName(begin.getType()), describe(begin.getDimensions())));
-        inputs.push_back(&begin);
-    }
-    bool const isBool = cache.getType() == DataType::kBOOL; // of which plugins have none
-    for (size_t i = 0; isBool && i < 2; ++i)
-        inputs[i] = &ctx.cast(*inputs[i], DataType::kINT32);
-    using enum nvinfer1::PluginFieldType;
-    auto const along = int32_t(axis);
-    nvinfer1::PluginField const fields[] = {{"axis", &along, kINT32, 1},
-                                            {"mode", mode.data(), kCHAR, int32_t(mode.size())}};
-    ITensor& y = standardPlugin(ctx, "TensorScatter", fields, inputs);
-    ctx.setOutput(0, isBool ? ctx.cast(y, DataType::kBOOL) : y);
+    ITensor* const begin = ctx.hasInput(2) ? &ctx.tensor(2) : nullptr;
+    if (begin && (begin->getType() != DataType::kINT32 || begin->getDimensions().nbDims != 1))
+        ctx.invalid(fmt::format("write_indices is {} of shape {}, not integers of shape [batch]",
+                                typeName(begin->getType()), describe(begin->getDimensions())));
+    ctx.setOutput(0, scattered(ctx, cache, update, begin, axis, mode));
 }
 
 } // namespace

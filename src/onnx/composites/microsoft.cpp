@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators of com.microsoft that ONNX Runtime's optimizer and model builders write: norms of sums, activations, products.
+#include "onnx/importer.h"
+
+namespace tw::onnx {
+
+namespace {
+
+using nvinfer1::ActivationType;
+using Op = nvinfer1::ElementWiseOperation;
+
+ITensor& plusInput(ImportContext& ctx, ITensor& x, int input)
+{
+    return ctx.hasInput(input) ? ctx.elementwise(x, ctx.cast(ctx.tensor(input), x.getType()), Op::kSUM) : x;
+}
+
+ITensor& timesInput(ImportContext& ctx, ITensor& x, int input)
+{
+    return ctx.elementwise(x, ctx.cast(ctx.tensor(input), x.getType()), Op::kPROD);
+}
+
+// ---- norms
+
+constexpr float kEpsilonOfSums = 1e-12f; // where the node gives none
+
+// Of x, over the last dimension; outputs 1 and 2 are mean and reciprocal deviation.
+Normalized normOf(ImportContext& ctx, ITensor& x, bool isSimplified)
+{
+    ctx.check(isFloating(x.getType()), fmt::format("its input is {}, not FLOAT or HALF", typeName(x.getType())));
+    int const last = x.getDimensions().nbDims - 1;
+    if (last < 0)
+        ctx.invalid("its input has no dimension");
+    float const epsilon = ctx.attrFloat("epsilon", kEpsilonOfSums);
+    return isSimplified ? rmsNormalized(ctx, x, last, epsilon, true) : layerNormalized(ctx, x, last, epsilon, true);
+}
+
+// The norm of input + skip + bias, times gamma, plus beta; output 3 is the sum.
+template <bool isSimplified>
+void importSkipNorm(ImportContext& ctx)
+{
+    constexpr int kGamma = 2, kBeta = 3, kBias = isSimplified ? 3 : 4;
+    ITensor& x = ctx.tensor(0);
+    if (ctx.tensor(1).getDimensions().nbDims > x.getDimensions().nbDims)
+        ctx.invalid(fmt::format("skip of shape {} does not fit input of shape {}",
+                                describe(ctx.tensor(1).getDimensions()), describe(x.getDimensions())));
+    ITensor& sum = plusInput(ctx, plusInput(ctx, x, 1), kBias);
+    Normalized const n = normOf(ctx, sum, isSimplified);
+    ITensor& scaled = timesInput(ctx, *n.y, kGamma);
+    ctx.setOutput(0, isSimplified ? scaled : plusInput(ctx, scaled, kBeta));
+    if (ctx.wantsOutput(1) && n.mean)
+        ctx.setOutput(1, n.mean);
+    if (ctx.wantsOutput(2))
+        ctx.setOutput(2, ctx.unary(*n.deviation, nvinfer1::UnaryOperation::kRECIP));
+    if (ctx.wantsOutput(3))
+        ctx.setOutput(3, sum);
+}
+
+ITensor& rowsOf(ImportContext& ctx, int table, ITensor& indices)
+{
+    if (ctx.tensor(table).getDimensions().nbDims != 2 || indices.getType() != DataType::kINT32 ||
+        indices.getDimensions().nbDims > 2)
+        ctx.invalid(
+            fmt::format("input {} has shape {} and is read at {} of shape {}; a table and [batch, length] integers "
+                        "are possible",
+                        table, describe(ctx.tensor(table).getDimensions()), typeName(indices.getType()),
+                        describe(indices.getDimensions())));
+    return ctx.gather(ctx.tensor(table), indices, nvinfer1::GatherMode::kDEFAULT, 0);
+}
+
+// The sum of rows of three tables, and its norm. Output 1: how many tokens of each image the mask keeps.
+void importEmbedLayerNormalization(ImportContext& ctx)
+{
+    ITensor& ids = ctx.tensor(0);
+    if (ids.getDimensions().nbDims != 2)
+        ctx.invalid(fmt::format("input_ids has shape {}, not [batch, length]", describe(ids.getDimensions())));
+    Sizes const size = ctx.sizesOf(ids);
+    ITensor& places = ctx.hasInput(8) ? ctx.tensor(8) : ctx.unsqueeze(positions(ctx, size[1]), {0});
+    ITensor* sum = &ctx.elementwise(rowsOf(ctx, 2, ids), rowsOf(ctx, 3, places), Op::kSUM);
+    if (ctx.hasInput(1) && ctx.hasInput(4))
+        sum = &ctx.elementwise(*sum, rowsOf(ctx, 4, ctx.tensor(1)), Op::kSUM);
+    Normalized const n = normOf(ctx, *sum, false);
+    ctx.setOutput(0, plusInput(ctx, timesInput(ctx, *n.y, 5), 6));
+    if (ctx.wantsOutput(1)) {
+        ITensor& counts = ctx.hasInput(7)
+                              ? ctx.cast(ctx.elementwise(ctx.tensor(7), ctx.scalarLike(1, ctx.tensor(7)), Op::kEQUAL),
+                                         DataType::kINT32)
+                              : ctx.expand(ctx.scalar(0, DataType::kINT32, 2), size);
+        ctx.setOutput(1, ctx.reduce(counts, nvinfer1::ReduceOperation::kSUM, {1}, false));
+    }
+    if (ctx.wantsOutput(2))
+        ctx.setOutput(2, sum);
+}
+
+// ---- products
+
+ITensor& scaled(ImportContext& ctx, ITensor& x, float factor)
+{
+    return factor == 1 ? x : ctx.elementwise(x, ctx.scalarLike(factor, x), Op::kPROD);
+}
+
+// transBatch: the first dimension goes to the place before the last; trans: the last two change places then.
+ITensor& turned(ImportContext& ctx, int input, char const* trans, char const* batches)
+{
+    ITensor& x = ctx.tensor(input);
+    int const rank = x.getDimensions().nbDims;
+    if (rank < 2)
+        return x;
+    std::vector<int> order = allAxes(rank);
+    if (ctx.attrInt(batches, 0) != 0)
+        std::rotate(order.begin(), order.begin() + 1, order.end() - 1);
+    if (ctx.attrInt(trans, 0) != 0)
+        std::swap(order[size_t(rank - 1)], order[size_t(rank - 2)]);
+    return order == allAxes(rank) ? x : ctx.transpose(x, order);
+}
+
+void importFusedMatMul(ImportContext& ctx)
+{
+    ITensor& y = multiplied(ctx, turned(ctx, 0, "transA", "transBatchA"), turned(ctx, 1, "transB", "transBatchB"));
+    ctx.setOutput(0, scaled(ctx, y, ctx.attrFloat("alpha", 1)));
+}
+
+void importFusedGemm(ImportContext& ctx)
+{
+    ITensor& y = gemm(ctx);
+    std::string const name = ctx.attrString("activation", "");
+    float const alpha = ctx.attrFloat("activation_alpha", 0), beta = ctx.attrFloat("activation_beta", 0);
+    if (name.empty())
+        return ctx.setOutput(0, y);
+    struct Known
+    {
+        char const* name;
+        ActivationType type;
+    };
+    constexpr Known kKnown[] = {{"Relu", ActivationType::kRELU}, {"Sigmoid", ActivationType::kSIGMOID},
+                                {"Tanh", ActivationType::kTANH}, {"LeakyRelu", ActivationType::kLEAKY_RELU},
+                                {"Elu", ActivationType::kELU},   {"HardSigmoid", ActivationType::kHARD_SIGMOID}};
+    for (Known const& k : kKnown)
+        if (name == k.name)
+            return ctx.setOutput(0, ctx.activation(y, k.type, alpha, beta));
+    ctx.fail(fmt::format("the activation {} cannot be imported", name));
+}
+
+// ---- those that have no layers
+
+template <char const* const& why>
+void refuse(ImportContext& ctx)
+{
+    ctx.fail(why);
+}
+
+constexpr char const* kExperts = "a mixture of experts cannot be imported: its tokens go to weights that data choose";
+constexpr char const* kPages = "caches in pages cannot be imported; GroupQueryAttention has one for each sequence";
+constexpr char const* kBlocks = "attention that leaves out blocks cannot be imported; masks and windows can";
+constexpr char const* kSearch =
+    "a search over a decoder cannot be imported; import the decoder, and choose the tokens outside";
+
+} // namespace
+
+void register_composites_microsoft(ImporterMap& map)
+{
+    auto add = [&](char const* op, Importer run) { map.add(op, run, 1, ImporterMap::kNewestOpset, kMicrosoft); };
+    add("SkipLayerNormalization", importSkipNorm<false>);
+    add("SkipSimplifiedLayerNormalization", importSkipNorm<true>);
+    add("EmbedLayerNormalization", importEmbedLayerNormalization);
+    add("Gelu", [](ImportContext& ctx) { ctx.setOutput(0, gelu(ctx, ctx.tensor(0))); });
+    add("BiasGelu", [](ImportContext& ctx) { ctx.setOutput(0, gelu(ctx, plusInput(ctx, ctx.tensor(0), 1))); });
+    add("FastGelu", [](ImportContext& ctx) { ctx.setOutput(0, tanhGelu(ctx, plusInput(ctx, ctx.tensor(0), 1))); });
+    add("QuickGelu",
+        [](ImportContext& ctx) { ctx.setOutput(0, swish(ctx, ctx.tensor(0), ctx.attrFloat("alpha", 1.702f))); });
+    add("FusedMatMul", importFusedMatMul);
+    add("TransposeMatMul", importFusedMatMul);
+    add("FusedGemm", importFusedGemm);
+    for (char const* op : {"MoE", "QMoE", "MoEPacked"})
+        add(op, refuse<kExperts>);
+    for (char const* op : {"PagedAttention", "SparsePagedAttention"})
+        add(op, refuse<kPages>);
+    for (char const* op : {"SparseAttention", "DynamicSparseAttention", "LongformerAttention"})
+        add(op, refuse<kBlocks>);
+    for (char const* op : {"BeamSearch", "GreedySearch", "Sampling", "WhisperBeamSearch"})
+        add(op, refuse<kSearch>);
+}
+
+} // namespace tw::onnx

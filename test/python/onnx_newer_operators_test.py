@@ -210,7 +210,8 @@ def test_attention_is_one_node(flat, form):
     engine = trt.Runtime(logger).deserialize_cuda_engine(builder.build_serialized_network(network, config))
     layers = json.loads(engine.create_engine_inspector().get_engine_information(trt.LayerInformationFormat.JSON))["Layers"]
     kinds = [layer["LayerType"] for layer in layers]
-    assert kinds.count("Myelin") == 1 and not {"CudaSoftMax", "SoftMax", "MatrixMultiply"} & set(kinds), kinds
+    # Over caches it is a plugin's, whose second layer, if any, brings heads to the front.
+    assert (kinds.count("PluginV2") == 2 - flat if form == "lengths" else kinds.count("Myelin") == 1) and not {"CudaSoftMax", "SoftMax", "MatrixMultiply"} & set(kinds), kinds
 
 
 def attention_error(attributes, shapes=((1, 2, 3, 4),) * 3, extra=()):

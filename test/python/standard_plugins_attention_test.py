@@ -8,8 +8,6 @@ import tensorrt as trt
 from small import run
 from standard_plugins import check, close, engine_of, make, refusal
 
-CASES = 24
-
 
 def attention(q, k, v, lengths, *, scale=0, causal=1, window=0, softcap=0, mask=None, sinks=None, slopes=None):
     """q [B, H, s, D], k and v [B, G, S, D]: [B, H, s, D]."""
@@ -68,7 +66,7 @@ def drawn(seed):
     return fields, arrays, wanted
 
 
-@pytest.mark.parametrize("seed", range(CASES))
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23])
 def test_mixtures(seed):
     fields, arrays, wanted = drawn(seed)
     check(make("CachedAttention", **fields), arrays, wanted, open_shapes=False, tolerance=5e-5, half_tolerance=1e-2)

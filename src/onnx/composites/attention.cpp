@@ -130,10 +130,11 @@ void hideByMask(ImportContext& ctx, DataType type, Size const& keys, AttentionRu
 }
 
 // With nonpad_kv_seqlen keys and values are caches.
-ITensor& overCaches(ImportContext& ctx, ITensor& q, ITensor& keys, ITensor& values, AttentionRule const& rule,
-                    Window const& w)
+ITensor& overCaches(ImportContext& ctx, ITensor& q, int64_t heads, ITensor& keys, ITensor& values,
+                    AttentionRule const& rule, Window const& w)
 {
     CachedAttention how{rule.scale, rule.softcap, w.isCausal};
+    how.heads = heads;
     if (w.left >= 0)
         how.left = w.left;
     AttentionRule mask;
@@ -186,8 +187,9 @@ void importAttention(ImportContext& ctx)
     Window const window = windowOf(ctx);
     bool const hasForm = window.right < 0 && (window.isCausal || window.left < 0); // that attention over caches has
     if (ctx.hasInput(6) && hasForm && !ctx.wantsOutput(3) && rule.softmaxType == type) {
-        ITensor& y = overCaches(ctx, *q.x, keys, values, rule, window);
-        return ctx.setOutput(0, ctx.input(0).rank() == 3 ? joinedHeads(ctx, y) : y);
+        bool const isFlat = ctx.input(0).rank() == 3;
+        return ctx.setOutput(
+            0, overCaches(ctx, isFlat ? ctx.tensor(0) : *q.x, isFlat ? q.heads : 0, keys, values, rule, window));
     }
     Size const past = hasPast ? ctx.sizesOf(ctx.tensor(4))[2] : Size(0), length = ctx.sizesOf(keys)[2];
     hideByPlace(ctx, window, ctx.sizesOf(*q.x)[2], length, past, rule);

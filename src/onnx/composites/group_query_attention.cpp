@@ -233,9 +233,10 @@ void importGroupQueryAttention(ImportContext& ctx)
     }
     // Behind the valid rows of an image there is padding, whose result nobody reads: what its queries attend to is free.
     ITensor& ends = ctx.elementwise(begins, ctx.reshape(ctx.asScalar(s), unitDims(1)), Op::kSUM);
-    ITensor& y =
-        cachedAttention(ctx, ctx.transpose(*p.q, {0, 2, 1, 3}), keys, values, how.isCausal ? ends : totals, how);
-    ctx.setOutput(0, joinedHeads(ctx, y));
+    how.heads = heads;
+    Sizes const rows = ctx.sizesOf(*p.q);
+    ITensor& q = ctx.reshape(*p.q, Sizes{rows[0], rows[1], Size(heads * p.size)});
+    ctx.setOutput(0, cachedAttention(ctx, q, keys, values, how.isCausal ? ends : totals, how));
 }
 
 } // namespace

@@ -27,7 +27,7 @@ public:
         switch (below(18)) {
         case 0:
             if (NodeProto* n = node())
-                n->set_op_type(kOps[below(std::size(kOps))]);
+                setAnyOp(*n);
             return;
         case 1:
             if (NodeProto* n = node(); n && n->input_size() > 0)
@@ -256,11 +256,21 @@ private:
             for (int i = g_.node_size() - 1; i > at; --i)
                 g_.mutable_node()->SwapElements(i, i - 1);
     }
+    void setAnyOp(NodeProto& n)
+    {
+        if (below(8) == 0) {
+            n.set_op_type(kMicrosoftOps[below(std::size(kMicrosoftOps))]);
+            n.set_domain("com.microsoft");
+        } else {
+            n.set_op_type(kOps[below(std::size(kOps))]);
+            n.clear_domain();
+        }
+    }
     // A node after an old one: the outputs of the graph may name it.
     void addNode()
     {
         NodeProto& n = *g_.add_node();
-        n.set_op_type(kOps[below(std::size(kOps))]);
+        setAnyOp(n);
         for (size_t i = below(4); i > 0 || n.input_size() == 0; i -= i > 0)
             n.add_input(anyName());
         std::string const name = "v" + std::to_string(below(100000));

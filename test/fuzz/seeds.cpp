@@ -199,6 +199,32 @@ void writeModels()
     saveModel("resize", resize);
 }
 
+// Attention over caches, and the norm of a sum, as ONNX Runtime's builders write them.
+void writeMicrosoftModel()
+{
+    constexpr int64_t kHeads = 4, kGroups = 2, kSize = 8, kWidth = kHeads * kSize;
+    auto m = model({2, 1, kWidth}, 17);
+    auto& g = *m.mutable_graph();
+    for (char const* past : {"pk", "pv"})
+        value(*g.add_input(), past, {2, kGroups, 6, kSize});
+    tensor<float>(g, "w", {kWidth, kGroups * kSize}, std::vector<float>(kWidth * kGroups * kSize, 0.1f));
+    tensor<float>(g, "table", {8, kSize / 2}, std::vector<float>(8 * kSize / 2, 0.5f));
+    tensor<float>(g, "gamma", {kWidth}, std::vector<float>(kWidth, 1));
+    tensor<int64_t>(g, "lengths", {2}, {3, 5});
+    tensor<int64_t>(g, "total", {}, {6});
+    node(g, "MatMul", {"x", "w"}, "k");
+    auto& a = node(g, "GroupQueryAttention", {"x", "k", "k", "pk", "pv", "lengths", "total", "table", "table"}, "a");
+    a.set_domain("com.microsoft");
+    for (auto const& [name, number] : {std::pair("num_heads", kHeads), {"kv_num_heads", kGroups}, {"do_rotary", 1}}) {
+        auto& attribute = *a.add_attribute();
+        attribute.set_name(name);
+        attribute.set_type(tw_onnx::AttributeProto::INT);
+        attribute.set_i(number);
+    }
+    node(g, "SkipSimplifiedLayerNormalization", {"x", "a", "gamma"}, "y").set_domain("com.microsoft");
+    saveModel("microsoft", m);
+}
+
 void writeCalibrationCaches()
 {
     using namespace tw::calibrate;
@@ -297,6 +323,7 @@ int main(int argc, char** argv)
             save("fuzz_plan", "refittable.plan", *bytes);
     writeCalibrationCaches();
     writeModels();
+    writeMicrosoftModel();
     writePluginModels();
     if (every < kCorpus)
         writeDecisions();

@@ -57,10 +57,10 @@ std::vector<Row> productRows()
         int64_t batch, keys, heads, keyHeads, size;
     };
     constexpr Decoder kDecoders[] = {
-        {"decode_gpt2_256_b1", 1, 256, 12, 12, 64},        {"decode_gpt2_1024_b1", 1, 1024, 12, 12, 64},
-        {"decode_llama_256_b1", 1, 256, 32, 4, 64},        {"decode_llama_2048_b1", 1, 2048, 32, 4, 64},
-        {"decode_llama_16384_b1", 1, 16384, 32, 4, 64},    {"decode_qwen_1024_b1", 1, 1024, 14, 2, 64},
-        {"decode_llama_2048_b64", 64, 2048, 32, 4, 64},    {"decode_gpt2_1024_b64", 64, 1024, 12, 12, 64},
+        {"decode_gpt2_256_b1", 1, 256, 12, 12, 64},          {"decode_gpt2_1024_b1", 1, 1024, 12, 12, 64},
+        {"decode_llama_256_b1", 1, 256, 32, 4, 64},          {"decode_llama_2048_b1", 1, 2048, 32, 4, 64},
+        {"decode_llama_16384_b1", 1, 16384, 32, 4, 64},      {"decode_qwen_1024_b1", 1, 1024, 14, 2, 64},
+        {"decode_llama_2048_b64", 64, 2048, 32, 4, 64},      {"decode_gpt2_1024_b64", 64, 1024, 12, 12, 64},
         {"decode_llama3_8192_b1_d128", 1, 8192, 32, 8, 128}, {"decode_llama3_2048_b32_d128", 32, 2048, 32, 8, 128},
     };
     for (Decoder const& d : kDecoders) {

@@ -159,6 +159,26 @@ class Ours:
         self.begin(ids)
         return lambda: self.run(1)
 
+    def profile(self):
+        """Layers of a step by time, those of one kind of kernel together."""
+        import tensorrt as trt
+
+        class Times(trt.IProfiler):
+            def __init__(self):
+                trt.IProfiler.__init__(self)
+                self.of = {}
+
+            def report_layer_time(self, layer, ms):
+                self.of.setdefault(layer, []).append(ms)
+        self._bind(0, 1)
+        times = self.contexts[0].profiler = Times()
+        for _ in range(20):
+            self.contexts[0].execute_async_v3(self.stream.cuda_stream)
+        ordered = sorted(((statistics.median(t) * 1e3, layer) for layer, t in times.of.items()), reverse=True)
+        print(f"{len(ordered)} layers, {sum(t for t, _ in ordered):.0f} us one by one")
+        for t, layer in ordered[:40]:
+            print(f"{t:8.2f} us {layer[:120]}")
+
 
 class OnnxRuntime:
     def __init__(self, path, shape, capacity, prompt, dtype, threads):
@@ -204,6 +224,141 @@ class OnnxRuntime:
         self.past = 0
         binding = self.bound(ids)
         return lambda: self.session.run_with_iobinding(binding)
+
+
+class Torch:
+    """The same decoder in PyTorch with a static cache: one token compiled by torch.compile, max-autotune, and captured in a CUDA graph."""
+
+    def __init__(self, path, shape, capacity):
+        import onnx
+        import torch
+        self.torch, self.shape, self.past = torch, shape, 0
+        model = onnx.load(path, load_external_data=False)
+        data = np.memmap(os.path.join(os.path.dirname(path), "model.data"), np.uint8, "r")
+        self.w = {}
+        for t in model.graph.initializer:
+            if t.external_data:
+                where = {e.key: e.value for e in t.external_data}
+                raw = data[int(where["offset"]):int(where["offset"]) + int(where["length"])]
+                self.w[t.name] = torch.from_numpy(raw.view(np.float16 if t.data_type == 10 else np.float32).reshape(tuple(t.dims)).copy()).cuda().half()
+            else:
+                self.w[t.name] = torch.from_numpy(onnx.numpy_helper.to_array(t).copy()).cuda()
+        names = ("qkv", "out", "widen", "gate", "up", "narrow", "head")
+        self.w = {k: v.t().contiguous() if k.split(".")[-1] in names else v for k, v in self.w.items()}
+        self.caches = [[torch.zeros(1, shape.groups, capacity, shape.size, dtype=torch.float16, device="cuda") for _ in range(2)] for _ in range(shape.layers)]
+        self.ids, self.at = torch.zeros(1, 1, dtype=torch.int64, device="cuda"), torch.zeros(1, dtype=torch.int64, device="cuda")
+        self.columns = torch.arange(capacity, device="cuda")
+        begin = time.time()
+        with torch.no_grad():
+            self.function = torch.compile(self.forward, mode="max-autotune-no-cudagraphs", fullgraph=True, dynamic=False)
+            stream = torch.cuda.Stream()
+            with torch.cuda.stream(stream):
+                for _ in range(3):
+                    self.function(self.ids, self.at)
+            torch.cuda.synchronize()
+            self.graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self.graph, stream=stream):
+                self.logits = self.function(self.ids, self.at)
+        self.build_s = time.time() - begin
+
+    def forward(self, ids, at):
+        torch, s, w = self.torch, self.shape, self.w
+        f = torch.nn.functional
+        x = f.embedding(ids, w["tokens"])
+        if s.positions:
+            x = x + f.embedding(at[None], w["positions"])
+        else:
+            c, sines = w["cosines"][at].half()[:, None], w["sines"][at].half()[:, None]
+
+        def norm(name, x):
+            if s.positions:
+                return f.layer_norm(x, (s.width,), w[name], w[name + ".bias"], 1e-5)
+            return f.rms_norm(x, (s.width,), w[name], 1e-5)
+
+        def linear(name, x):
+            return f.linear(x, w[name], w.get(name + ".bias"))
+
+        def turned(x):
+            a, b = x.chunk(2, -1)
+            return torch.cat([a * c - b * sines, b * c + a * sines], -1)
+        mask = (self.columns <= at)[None, None, None]
+        for i in range(s.layers):
+            qkv = linear(f"{i}.qkv", norm(f"{i}.before", x)).view(1, 1, -1, s.size).transpose(1, 2)
+            q, k, v = qkv.split((s.heads, s.groups, s.groups), 1)
+            if not s.positions:
+                q, k = turned(q), turned(k)
+            keys, values = self.caches[i]
+            keys.index_copy_(2, at, k)
+            values.index_copy_(2, at, v)
+            y = f.scaled_dot_product_attention(q, keys, values, attn_mask=mask, enable_gqa=s.heads != s.groups)
+            x = x + linear(f"{i}.out", y.transpose(1, 2).reshape(1, 1, s.width))
+            y = norm(f"{i}.between", x)
+            y = f.gelu(linear(f"{i}.widen", y), approximate="tanh") if s.positions else f.silu(linear(f"{i}.gate", y)) * linear(f"{i}.up", y)
+            x = x + linear(f"{i}.narrow", y)
+        return f.linear(norm("last", x), w["tokens"] if s.tied else w["head"])
+
+    def begin(self, ids):
+        self.past = 0
+        for token in ids:
+            logits = self.step([token])
+        return logits
+
+    def step(self, ids):
+        self.ids.fill_(ids[0])
+        self.at.fill_(self.past)
+        self.past += 1
+        self.run()
+        return self.logits.float().cpu().numpy().reshape(-1)
+
+    def run(self):
+        self.graph.replay()
+        self.torch.cuda.synchronize()
+
+    def prepare(self, past):
+        self.past = past
+        self.step([5])
+
+
+def gpu_milliseconds(torch, graph, replays=50):
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    graph.replay()
+    begin.record()
+    for _ in range(replays):
+        graph.replay()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end) / replays
+
+
+def on_gpu(name, options, folder):
+    import torch
+    shape, path = decoder.SHAPES[name], os.path.join(folder, "model.onnx")
+    ours = Ours(path, shape, options.capacity, options.prompt, np.float16, True)
+    rng = np.random.default_rng(3)
+    start = rng.integers(0, shape.vocabulary, 9).tolist()
+    tokens, first = greedy(lambda call, *given: getattr(ours, call)(*given), start, options.tokens)
+    row = {"model": name, "precision": "fp16", "past": options.past, "capacity": options.capacity, "build_s": {"ours": ours.build_s}, "step_ms": {}}
+    models = {"ours": ours}
+    if not options.skip_peers:
+        peer = models["torch_compile"] = Torch(path, shape, options.capacity)
+        row["build_s"]["torch_compile"] = peer.build_s
+        right, wanted = greedy(lambda call, *given: getattr(peer, call)(*given), start, options.tokens)
+        row["equal_tokens"] = sum(a == b for a, b in zip(tokens, right))
+        row["logits_error"] = float(np.abs(first - wanted).max() / np.abs(wanted).max())
+    times = {kind: [] for kind in models}
+    for model in models.values():
+        model.prepare(options.past)
+    for _ in range(options.rounds):
+        for kind, model in models.items():
+            times[kind].append(gpu_milliseconds(torch, model.graphs[0] if kind == "ours" else model.graph))
+    row["step_ms"] = {kind: statistics.median(t) for kind, t in times.items()}
+    if "torch_compile" in times:
+        row["step_ratio"] = statistics.median(b / a for a, b in zip(times["ours"], times["torch_compile"]))
+    ours.prompt(rng.integers(0, shape.vocabulary, options.prompt).tolist())
+    row["prefill_ms"] = {"ours": statistics.median(gpu_milliseconds(torch, ours.graphs[1], 5) for _ in range(3))}
+    if options.profile:
+        ours.profile()
+    return row
 
 
 def seconds_of(run, least):
@@ -328,19 +483,30 @@ def main():
     parser.add_argument("--block", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1)
+    parser.add_argument("--gpu", action="store_true")
+    parser.add_argument("--skip-peers", action="store_true", help="ours alone (GPU)")
+    parser.add_argument("--profile", action="store_true", help="our layers by time (GPU)")
     parser.add_argument("--json")
     options = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for name in options.shapes:
             at = os.path.join(folder, name)
-            decoder.write(decoder.SHAPES[name], at, options.capacity, np.float32, options.bits, options.block)
+            decoder.write(decoder.SHAPES[name], at, options.capacity, np.float16 if options.gpu else np.float32, options.bits, options.block)
+            if options.gpu:
+                rows.append(on_gpu(name, options, at))
+                print(json.dumps(rows[-1]), flush=True)
+                continue
             for threads in map(int, options.threads.split(",")):
                 rows.append(on_cpu(name, options, threads, at))
                 print(json.dumps(rows[-1]), flush=True)
     if options.json:
-        import onnxruntime
-        facts = header(cpu_name(), versions={"onnxruntime": onnxruntime.__version__})
+        if options.gpu:
+            import torch
+            facts = header(torch.cuda.get_device_name(0), versions={"torch": torch.__version__})
+        else:
+            import onnxruntime
+            facts = header(cpu_name(), versions={"onnxruntime": onnxruntime.__version__})
         write_record(options.json, {**facts, "rows": rows})
 
 

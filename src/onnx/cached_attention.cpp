@@ -16,8 +16,8 @@ ITensor* byPlugin(ImportContext& ctx, ITensor& q, ITensor& keys, ITensor& values
                   CachedAttention const& how)
 {
     Dims const d = q.getDimensions(), k = keys.getDimensions(), v = values.getDimensions();
-    bool const isKnown = (how.heads > 0 ? d.d[2] : std::min(d.d[1], d.d[3])) > 0 && k.d[1] > 0 && k.d[3] > 0 &&
-                         v.d[1] > 0 && v.d[3] > 0;
+    bool const isKnown =
+        (how.heads > 0 ? d.d[2] : std::min(d.d[1], d.d[3])) > 0 && k.d[1] > 0 && k.d[3] > 0 && v.d[1] > 0 && v.d[3] > 0;
     if (!isKnown || !(how.scale > 0) || (how.left && *how.left >= INT32_MAX))
         return nullptr;
     auto const heads = int32_t(how.heads), isCausal = int32_t(how.isCausal),

@@ -9,7 +9,7 @@
 
 namespace tw::passes {
 
-std::remove_pointer_t<Run> removeDead, foldConstants, simplifyShapes, constantsIntoRegions, inlineRegions,
+std::remove_pointer_t<Run> removeDead, packedRows, foldConstants, simplifyShapes, constantsIntoRegions, inlineRegions,
     hoistInvariants, captureCarried, countConditions, iterateGathers, expandPowers, fuseCumulativeSum,
     fuseUnrolledRecurrence, fuseRecurrence, fuseScatterReduction, indexRows, removeIdentities, removeDeadRows,
     foldPadding, foldScaleIntoConvolution, fuseLayerNorm, fuseRotary, fuseAttention, batchesFirst, fuseShuffleReduce,

@@ -431,7 +431,8 @@ void cases(CaseList& list)
     Attrs of = a; // the second image has one key, the third none
     of.lengths = of.causal = true;
     list.add("lengths_by_hand", of,
-             {f32({3, 1, 2}, {2, 0, 2, 0, 2, 0}), f32({3, 3, 2}, {0, 5, ln3, 7, 9, 9, 0, 5, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9}),
+             {f32({3, 1, 2}, {2, 0, 2, 0, 2, 0}),
+              f32({3, 3, 2}, {0, 5, ln3, 7, 9, 9, 0, 5, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9}),
               f32({3, 3, 2}, {4, 8, 0, 4, 9, 9, 3, 7, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9}),
               input(DataType::kInt32, {3}, {2, 1, 0})},
              {{1, 5, 3, 7, 0, 0}});

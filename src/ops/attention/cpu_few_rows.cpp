@@ -35,7 +35,10 @@ struct Work
     int64_t groups() const { return g.batch * a.keyHeads() * chunks; }
     int64_t parts() const { return groups() * splits; }
     // Floats: of a worker's room, and of what a part leaves: y, the highest scores and the sums of its rows.
-    int64_t room() const { return rows * (roundUp(a.size, 16) + kKeyBlock) + divideUp(rows * int64_t(sizeof(FewRow)), 4) + 16; }
+    int64_t room() const
+    {
+        return rows * (roundUp(a.size, 16) + kKeyBlock) + divideUp(rows * int64_t(sizeof(FewRow)), 4) + 16;
+    }
     int64_t left() const { return rows * (a.valueSize + 2); }
 };
 

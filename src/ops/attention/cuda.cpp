@@ -23,7 +23,8 @@ CudaSource sourceOf(Problem const& problem)
                cuda::number("kFill", float(a.fill)) + cuda::number("kScoreStep", float(a.scoreStep)) +
                cuda::number("kSumStep", float(a.sumStep)) + cuda::number("kWeightStep", float(a.weightStep)) +
                cuda::flag("kKeepInverted", a.keepInverted) + cuda::number("kSoftcap", float(a.softcap)) +
-               cuda::flag("kCausal", a.causal) + cuda::flag("kWindow", a.window > 0) + cuda::include("ops/attention/attention.cuh");
+               cuda::flag("kCausal", a.causal) + cuda::flag("kWindow", a.window > 0) +
+               cuda::include("ops/attention/attention.cuh");
     return out;
 }
 
@@ -73,6 +74,7 @@ constexpr CudaTactic kPlain{"attention_any_plain_cuda", 5, generate};
 
 } // namespace
 
-extern constinit TacticList const cudaTactics = kTactics<kF16Wgmma, kF16Mma, kF16Few, kTf32Mma, kF32Mma, kCudnn, kPlain>;
+extern constinit TacticList const cudaTactics =
+    kTactics<kF16Wgmma, kF16Mma, kF16Few, kTf32Mma, kF32Mma, kCudnn, kPlain>;
 
 } // namespace tw::ops::attention

@@ -35,19 +35,19 @@ struct FewRows
 {
     FewRow* rows = nullptr;
     int64_t count = 0;
-    int64_t from = 0, to = 0;                // keys to be gone through; no row sees others
-    float const* q = nullptr;                // [count][size], scaled
-    void const *k = nullptr, *v = nullptr;   // of key 0
-    int64_t kStride = 0, vStride = 0;        // elements between keys
+    int64_t from = 0, to = 0;              // keys to be gone through; no row sees others
+    float const* q = nullptr;              // [count][size], scaled
+    void const *k = nullptr, *v = nullptr; // of key 0
+    int64_t kStride = 0, vStride = 0;      // elements between keys
     int64_t size = 0, valueSize = 0;
-    float* scores = nullptr;                 // [count][kKeyBlock] of room
-    float* y = nullptr;                      // [count][valueSize]: sums, in units of the largest score
+    float* scores = nullptr; // [count][kKeyBlock] of room
+    float* y = nullptr;      // [count][valueSize]: sums, in units of the largest score
     ScoreRules rules;
 };
 struct FewRowsKernels
 {
-    void (*attend)(FewRows const&);         // adds to rows' sums and to y
-    void (*attendHalves)(FewRows const&);   // of keys and values in FP16
+    void (*attend)(FewRows const&);       // adds to rows' sums and to y
+    void (*attendHalves)(FewRows const&); // of keys and values in FP16
     void (*adjust)(Scores const&, FewRow const&, ScoreRules const&);
 };
 

@@ -31,13 +31,17 @@ inline V sumsOfAll(V (&a)[kFloats])
 #if TW_FLOATS == 16
     auto m = [](V v) { return __m512(v); };
     for (int i = 0; i < 8; ++i)
-        a[i] = V(_mm512_maskz_shuffle_f32x4(0xffff, m(a[i]), m(a[i + 8]), 0x44)) + V(_mm512_maskz_shuffle_f32x4(0xffff, m(a[i]), m(a[i + 8]), 0xee));
+        a[i] = V(_mm512_maskz_shuffle_f32x4(0xffff, m(a[i]), m(a[i + 8]), 0x44)) +
+               V(_mm512_maskz_shuffle_f32x4(0xffff, m(a[i]), m(a[i + 8]), 0xee));
     for (int i = 0; i < 4; ++i)
-        a[i] = V(_mm512_maskz_shuffle_f32x4(0xffff, m(a[i]), m(a[i + 4]), 0x88)) + V(_mm512_maskz_shuffle_f32x4(0xffff, m(a[i]), m(a[i + 4]), 0xdd));
+        a[i] = V(_mm512_maskz_shuffle_f32x4(0xffff, m(a[i]), m(a[i + 4]), 0x88)) +
+               V(_mm512_maskz_shuffle_f32x4(0xffff, m(a[i]), m(a[i + 4]), 0xdd));
     // Each 128 bits of a[i] hold parts of sums i, i + 8, i + 4, i + 12.
     for (int i = 0; i < 4; i += 2)
-        a[i] = V(_mm512_maskz_unpacklo_ps(0xffff, m(a[i]), m(a[i + 1]))) + V(_mm512_maskz_unpackhi_ps(0xffff, m(a[i]), m(a[i + 1])));
-    V const s = V(_mm512_maskz_shuffle_ps(0xffff, m(a[0]), m(a[2]), 0x44)) + V(_mm512_maskz_shuffle_ps(0xffff, m(a[0]), m(a[2]), 0xee));
+        a[i] = V(_mm512_maskz_unpacklo_ps(0xffff, m(a[i]), m(a[i + 1]))) +
+               V(_mm512_maskz_unpackhi_ps(0xffff, m(a[i]), m(a[i + 1])));
+    V const s = V(_mm512_maskz_shuffle_ps(0xffff, m(a[0]), m(a[2]), 0x44)) +
+                V(_mm512_maskz_shuffle_ps(0xffff, m(a[0]), m(a[2]), 0xee));
     return V(_mm512_maskz_shuffle_f32x4(0xffff, m(s), m(s), _MM_SHUFFLE(3, 1, 2, 0)));
 #else
     auto m = [](V v) { return __m256(v); };

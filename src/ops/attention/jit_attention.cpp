@@ -7,8 +7,8 @@
 #include "kernels/cpu/jit/gemm_kernel.h"
 #include "kernels/cpu/jit/matrix_copy.h"
 #include "kernels/cpu/jit/softmax_kernel.h"
-#include "ops/attention/few_rows.h"
 #include "ops/attention/cpu_few_rows.h"
+#include "ops/attention/few_rows.h"
 #include "ops/attention/op.h"
 #include "ops/attention/tactics.h"
 #include "tactic/cpu_tactic.h"
@@ -157,7 +157,8 @@ public:
         Geometry const g = geometryOf(attrs_, in);
         int64_t const most = g.beginsInput >= 0 ? in[size_t(g.beginsInput)].dims[0] + 1 : 0; // sequences
         int64_t const whole = segmentsAt(g) + most * int64_t(sizeof(Sequence));
-        return takesFewRows(isa_, attrs_, g, in[1].type) ? std::max(whole, fewRowsWorkspace(attrs_, g, threads_)) : whole;
+        return takesFewRows(isa_, attrs_, g, in[1].type) ? std::max(whole, fewRowsWorkspace(attrs_, g, threads_))
+                                                         : whole;
     }
 
     Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,

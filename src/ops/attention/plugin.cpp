@@ -23,12 +23,14 @@ Heads headsOf(PluginLowering& p, size_t input, char const* field)
     int64_t const given = p.fields.integer(field);
     if (x->rank() == 4) {
         Heads const h{p.known(x, 1), p.known(x, 3)};
-        p.check(given == 0 || given == h.count, fmt::format("{} is {}, input {} has shape {}", field, given, input, str(x->shape)));
+        p.check(given == 0 || given == h.count,
+                fmt::format("{} is {}, input {} has shape {}", field, given, input, str(x->shape)));
         return h;
     }
     p.check(x->rank() == 3, fmt::format("input {} has shape {}; 3 or 4 dimensions are possible", input, str(x->shape)));
     int64_t const width = p.known(x, 2);
-    p.check(given > 0 && width % given == 0, fmt::format("{} is {}, input {} has shape {}", field, given, input, str(x->shape)));
+    p.check(given > 0 && width % given == 0,
+            fmt::format("{} is {}, input {} has shape {}", field, given, input, str(x->shape)));
     return {given, width / given};
 }
 
@@ -48,8 +50,8 @@ void lower(PluginLowering& p)
     auto const [heads, size] = headsOf(p, 0, "num_heads");
     Heads const k = headsOf(p, 1, "kv_num_heads"), v = headsOf(p, 2, "kv_num_heads");
     p.check(k.count == v.count && k.size == size && heads % k.count == 0,
-            fmt::format("{} heads of queries of size {} do not fit {} of keys of size {} and {} of values", heads, size, k.count, k.size,
-                        v.count));
+            fmt::format("{} heads of queries of size {} do not fit {} of keys of size {} and {} of values", heads, size,
+                        k.count, k.size, v.count));
     Attrs a;
     a.heads = heads;
     a.headsPerKey = heads / k.count;

@@ -13,6 +13,11 @@ TW_INLINE i64 firstOf(Params const& p, idx image)
     i64 const first = p.index ? p.index[image] : 0, capacity = i64(p.capacity);
     return kCircular ? (first % capacity + capacity) % capacity : first;
 }
+// The first unit of a row of u, of a group of all images.
+TW_INLINE idx rowOfUpdate(Params const& p, idx group, idx image, idx i)
+{
+    return image * idx(p.imageStride) + (group - image * idx(p.image.d)) * idx(p.groupStride) + i * idx(p.rowStride);
+}
 template <class U>
 TW_INLINE void merge(Params const& p)
 {
@@ -21,13 +26,13 @@ TW_INLINE void merge(Params const& p)
     idx const i = threadIndex();
     if (i >= p.count)
         return;
-    idx const row = divide(i, p.row), group = divide(row, p.group);
-    i64 from = i64(row - group * idx(p.group.d)) - firstOf(p, divide(group, p.image)); // row of u
+    idx const row = divide(i, p.row), group = divide(row, p.group), image = divide(group, p.image);
+    i64 from = i64(row - group * idx(p.group.d)) - firstOf(p, image); // row of u
     if (kCircular && from < 0)
         from += i64(p.capacity);
     bool const isNew = from >= 0 && from < i64(p.rows);
     static_cast<U*>(p.y)[i] =
-        isNew ? static_cast<U const*>(p.u)[(group * idx(p.rows) + idx(from)) * idx(p.row.d) + (i - row * idx(p.row.d))]
+        isNew ? static_cast<U const*>(p.u)[rowOfUpdate(p, group, image, idx(from)) + (i - row * idx(p.row.d))]
               : static_cast<U const*>(p.x)[i];
 }
 template <class U>
@@ -38,13 +43,14 @@ TW_INLINE void write(Params const& p)
     idx const i = threadIndex();
     if (i >= p.count)
         return;
-    idx const row = divide(i, p.row), group = divide(row, p.group);
-    i64 to = i64(row - group * idx(p.group.d)) + firstOf(p, divide(group, p.image));
+    idx const row = divide(i, p.row), group = divide(row, p.group), image = divide(group, p.image),
+              own = row - group * idx(p.group.d);
+    i64 to = i64(own) + firstOf(p, image);
     if (kCircular && to >= i64(p.capacity))
         to -= i64(p.capacity);
     if (to >= 0 && to < i64(p.capacity))
         static_cast<U*>(p.y)[(group * idx(p.capacity) + idx(to)) * idx(p.row.d) + (i - row * idx(p.row.d))] =
-            static_cast<U const*>(p.u)[i];
+            static_cast<U const*>(p.u)[rowOfUpdate(p, group, image, own) + (i - row * idx(p.row.d))];
 }
 
 } // namespace tw::ops::cache_update

@@ -13,6 +13,7 @@ struct Params
     cuda::i32 const* index = nullptr; // may be null
     cuda::u64 count = 0;              // units of what is written: of y, or of u where y holds x
     cuda::u64 capacity = 0, rows = 0;
+    cuda::u64 rowStride = 0, groupStride = 0, imageStride = 0; // of u, in units
     cuda::Div row, group, image; // units of a row; rows of a group (of y, or of u); groups of an image
 };
 

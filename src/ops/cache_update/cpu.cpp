@@ -25,8 +25,8 @@ Result<void> run(ir::Node const& node, RunArgs& args)
             std::memcpy(y.as<char>() + begin * whole, x.as<char>() + begin * whole, size_t((end - begin) * whole));
         for (int64_t group = begin; group < end; ++group) {
             int64_t const first = index ? index[group / at.groups] : 0;
-            char const* from = u.as<char>() + group * at.rows * row;
-            for (int64_t i = 0; i < at.rows; ++i, from += row)
+            char const* from = u.as<char>() + at.at(group / at.groups, group % at.groups, 0) * sizeOf(y.type);
+            for (int64_t i = 0; i < at.rows; ++i, from += at.rowStride * sizeOf(y.type))
                 if (int64_t const to = at.place(a, first, i); to >= 0)
                     std::memcpy(y.as<char>() + group * whole + to * row, from, size_t(row));
         }
@@ -34,7 +34,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     return {};
 }
 
-constexpr PlainTactic kPlain{"cache_update_any_plain_cpu", 1, run};
+constexpr PlainTactic kPlain{"cache_update_any_plain_cpu", 2, run};
 
 } // namespace
 

@@ -26,18 +26,23 @@ std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
         TensorRef const &x = args.inputs[0], &u = args.inputs[1], &y = args.outputs[0];
         Layout const at(a, x.dims, u.dims);
         bool const isInPlace = x.data == y.data;
-        int64_t const written = isInPlace ? u.count() : y.count();
+        int64_t const written = isInPlace ? at.images * at.groups * at.rows * at.inner : y.count();
         if (written == 0)
             return {};
-        int64_t const unit = widestUnit(bytes, cuda::addressOf(x.data) | cuda::addressOf(u.data) |
-                                                   cuda::addressOf(y.data) | uint64_t(at.inner * bytes)),
+        auto const* const update = u.as<char>() + at.offset * bytes;
+        int64_t const unit = widestUnit(bytes, cuda::addressOf(x.data) | cuda::addressOf(update) |
+                                                   cuda::addressOf(y.data) |
+                                                   uint64_t((at.inner | at.rowStride | at.groupStride) * bytes)),
                       row = at.inner * bytes / unit;
-        Params p{.x = isInPlace ? nullptr : x.data, .u = u.data, .y = y.data};
+        Params p{.x = isInPlace ? nullptr : x.data, .u = update, .y = y.data};
         p.index = args.inputs.size() > 2 ? args.inputs[2].as<int32_t>() : nullptr;
         p.count = uint64_t(written * bytes / unit);
         p.capacity = uint64_t(at.capacity);
         p.rows = uint64_t(at.rows);
         p.row = cuda::divBy(row);
+        p.rowStride = uint64_t(at.rowStride * bytes / unit);
+        p.groupStride = uint64_t(at.groupStride * bytes / unit);
+        p.imageStride = uint64_t(at.imageStride * bytes / unit);
         p.group = cuda::divBy(isInPlace ? at.rows : at.capacity);
         p.image = cuda::divBy(at.groups);
         int const kernel = (isInPlace ? kinds : 0) + std::countr_zero(uint64_t(unit / bytes));
@@ -45,7 +50,7 @@ std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
     });
 }
 
-constexpr CudaTactic kPlain{"cache_update_any_plain_cuda", 1, plainKernels};
+constexpr CudaTactic kPlain{"cache_update_any_plain_cuda", 2, plainKernels};
 
 } // namespace
 

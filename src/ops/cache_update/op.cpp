@@ -8,6 +8,25 @@ namespace tw::ops::cache_update {
 
 namespace {
 
+// An update whose rows hold all groups, [b, k, w].
+Result<void> checkPacked(ir::InferContext& ctx)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    ir::Shape const &x = ctx.shape(0), &u = ctx.shape(1);
+    if (x.size() != 4 || a.axis != 2 || u.size() != 3 || !x[1].isConst() || !x[3].isConst() || !u[2].isConst())
+        return ctx.error("a packed update {} must have three dimensions, the cache {} four, rows in the third",
+                         ctx.describe(1), ctx.describe(0));
+    if (a.offset < 0 || a.offset > INT32_MAX || a.headStride > INT32_MAX || x[1].value() < 1 ||
+        a.offset + (x[1].value() - 1) * a.headStride + x[3].value() > u[2].value())
+        return ctx.error("offset {} and head stride {} of {} heads reach beyond the {} columns of {}", a.offset,
+                         a.headStride, x[1].value(), u[2].value(), ctx.describe(1));
+    auto isConst = [](ir::Dim const& d) { return d.isConst(); };
+    if ((isConst(x[0]) && isConst(u[0]) && x[0].value() != u[0].value()) ||
+        (isConst(x[2]) && isConst(u[1]) && u[1].value() > x[2].value()))
+        return ctx.error("the update {} does not fit the cache {}", ctx.describe(1), ctx.describe(0));
+    return {};
+}
+
 Result<void> infer(ir::InferContext& ctx)
 {
     auto const& a = ctx.attrs<Attrs>();
@@ -18,10 +37,14 @@ Result<void> infer(ir::InferContext& ctx)
         return ctx.error("axis {} is out of range for {} (allowed: 1..{})", a.axis, ctx.describe(0), r - 1);
     if (ctx.type(1) != ctx.type(0))
         return ctx.error("the update {} must have the type of the cache {}", ctx.describe(1), ctx.describe(0));
-    if (ctx.rank(1) != r)
+    if (a.isPacked())
+        TW_TRY(checkPacked(ctx));
+    else if (a.headStride < 0 || a.offset != 0)
+        return ctx.error("offset {} and head stride {} are out of range", a.offset, a.headStride);
+    else if (ctx.rank(1) != r)
         return ctx.error("the update {} must have as many dimensions as the cache {}", ctx.describe(1),
                          ctx.describe(0));
-    for (int d = 0; d < r; ++d) {
+    for (int d = 0; d < r && !a.isPacked(); ++d) {
         ir::Dim const &x = ctx.shape(0)[size_t(d)], &u = ctx.shape(1)[size_t(d)];
         bool const isRow = d == a.axis;
         if (x.isConst() && u.isConst() && (isRow ? u.value() > x.value() : u.value() != x.value()))

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // y is the cache x [b, .., s, ..], in which row p + i along `axis` of each image n, p = index[n] (0 without an index), is row i of
 // the update u [b, .., k, ..], k <= s; all other dimensions are those of x. Circular: row (p + i) mod s. Linear: rows that
-// would lie outside are not written. x and y may lie at one address: then the rows of u are all that is written.
+// would lie outside are not written. With a head stride the cache is [b, groups, s, d], axis 2, and u [b, k, w]: row i of group g begins in
+// column offset + g * head stride of u's row i, as projections leave it. x and y may lie at one address: then the rows of u are all that is written.
 // Rule: ONNX TensorScatter-24.
 #pragma once
 
@@ -14,11 +15,15 @@ struct Attrs : ir::AttrsOf<Attrs>
 {
     int64_t axis = 1; // 1 to rank - 1
     bool circular = false;
+    int64_t offset = 0, headStride = 0; // of u; head stride 0: u lies as the cache does
 
+    bool isPacked() const { return headStride > 0; }
     void visit(ir::AttrVisitor& v) override
     {
         v.field(1, "axis", axis);
         v.field(2, "circular", circular);
+        v.field(3, "offset", offset);
+        v.field(4, "head_stride", headStride);
     }
 };
 
@@ -26,11 +31,19 @@ struct Attrs : ir::AttrsOf<Attrs>
 struct Layout
 {
     int64_t images, groups, rows, capacity, inner;
+    // Elements between rows, groups and images of u, and in front of the first.
+    int64_t rowStride, groupStride, imageStride, offset;
 
     Layout(Attrs const& a, Extents const& x, Extents const& u)
-        : images(x[0]), groups(x.volume(1, int(a.axis))), rows(u[int(a.axis)]), capacity(x[int(a.axis)]),
-          inner(x.volume(int(a.axis) + 1, x.rank))
+        : images(x[0]), groups(x.volume(1, int(a.axis))), rows(u[a.isPacked() ? 1 : int(a.axis)]),
+          capacity(x[int(a.axis)]), inner(x.volume(int(a.axis) + 1, x.rank)), rowStride(a.isPacked() ? u[2] : inner),
+          groupStride(a.isPacked() ? a.headStride : rows * inner), imageStride(u.volume(1, u.rank)), offset(a.offset)
     {}
+    // The first element of row i.
+    int64_t at(int64_t image, int64_t group, int64_t i) const
+    {
+        return offset + image * imageStride + group * groupStride + i * rowStride;
+    }
     // Where row i of an image with this index goes; negative: nowhere.
     int64_t place(Attrs const& a, int64_t index, int64_t i) const
     {

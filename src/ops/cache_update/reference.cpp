@@ -17,8 +17,7 @@ Result<void> reference(RefContext& ctx)
             for (int64_t i = 0; i < at.rows; ++i) {
                 int64_t const to = at.place(a, ctx.has(2) ? ctx.in(2).getInt(n) : 0, i);
                 for (int64_t e = 0; to >= 0 && e < at.inner; ++e)
-                    y.set(((n * at.groups + g) * at.capacity + to) * at.inner + e,
-                          u.get(((n * at.groups + g) * at.rows + i) * at.inner + e));
+                    y.set(((n * at.groups + g) * at.capacity + to) * at.inner + e, u.get(at.at(n, g, i) + e));
             }
     return {};
 }

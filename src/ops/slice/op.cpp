@@ -28,6 +28,9 @@ Result<std::optional<std::vector<Dim>>> parameter(ir::InferContext& ctx, int i, 
         if (attribute.size() != rank)
             return ctx.error("{} has {} entries, {} needs {}", name, attribute.size(), ctx.describe(0), rank);
         out.emplace(attribute.begin(), attribute.end());
+        for (size_t d = 0; i == 2 && d < rank; ++d)
+            if (attribute[d] == kWhole)
+                (*out)[d] = ctx.shape(0)[d];
     } else {
         if (ctx.type(i) != DataType::kInt32 || ctx.rank(i) != 1 || !ctx.shape(i)[0].is(int64_t(rank)))
             return ctx.error("{} {} must be i32 with shape [{}]", name, ctx.describe(i), rank);
@@ -208,7 +211,7 @@ void inspect(LayerFacts& facts)
     facts.kind("Slice");
     facts.add("Start", facts.input(1) ? unknown : a.start);
     facts.add("Stride", facts.input(3) ? unknown : a.stride);
-    facts.add("Size", facts.input(2) ? numbersOf(facts.node.outputs[0]->shape) : a.size);
+    facts.add("Size", numbersOf(facts.node.outputs[0]->shape));
     facts.add("Mode", kModes[int(a.mode)]);
     facts.addFlag("negativeInfinityPadding", false);
 }

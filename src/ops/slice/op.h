@@ -23,6 +23,9 @@ enum class Mode : int32_t // same numbers as nvinfer1::SampleMode
     kReflect = 4,
 };
 
+// A size in the attribute: that of x's dimension, whatever it is.
+inline constexpr int64_t kWhole = INT64_MAX;
+
 struct Attrs : ir::AttrsOf<Attrs>
 {
     std::vector<int64_t> start, size, stride; // one for each dimension, where the input is not given

@@ -281,6 +281,11 @@ std::optional<AttentionOperand> operandOf(ir::Value* v, bool turned, ir::Shape c
     return std::nullopt;
 }
 
+std::optional<AttentionOperand> fittedOperand(StridedView view, ir::Shape const& wanted)
+{
+    return fitted(std::move(view), false, wanted, false);
+}
+
 Result<RaisedDequantize> raiseDequantize(ir::Graph& g, ir::Node const& dequantize, ir::Value* source,
                                          std::vector<ir::Node*> const& moving)
 {

@@ -77,6 +77,9 @@ struct AttentionOperand
 // each `perKey` times one behind the other, by an expansion and a reshape, and without these two.
 std::optional<AttentionOperand> operandOf(ir::Value* v, bool turned, ir::Shape const& wanted, bool shared = false);
 
+// The same of a view that is there, of these sizes.
+std::optional<AttentionOperand> fittedOperand(StridedView view, ir::Shape const& wanted);
+
 // move(source) of integers, which `dequantize` makes numbers of, as move(dequantize(source)): the dequantize in front, which
 // is new, and what moves floats, in the order of `moving`. The old ones stay for others.
 struct RaisedDequantize

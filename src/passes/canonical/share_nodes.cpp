@@ -3,8 +3,9 @@
 // anew for each layer.
 //   before: a = greater(m, 0.5), b = greater(m, 0.5), select(a, x, ·), select(b, y, ·)
 //   after:  a = greater(m, 0.5), select(a, x, ·), select(a, y, ·)
-// The first of them stays and has the layers of all. Nodes with floating results are left alone: the fusions know patterns
-// by results that one node reads. Left alone as well: nodes with state or regions, those whose result is a graph output,
+// The first of them stays and has the layers of all. Nodes with floating results are left alone, as the fusions know patterns
+// by results that one node reads; but not rows that are looked up in a constant table, cosines and sines of positions, and
+// their reshapes. Left alone as well: nodes with state or regions, those whose result is a graph output,
 // those with wishes of the user. Constants are the same by their elements, but those that refit reaches. Any form; stands
 // in front of what makes shapes and identities simple, which gets less to do.
 #include <algorithm>
@@ -12,8 +13,11 @@
 
 #include "base/hash.h"
 #include "ir/op_def.h"
+#include "ops/gather/op.h"
+#include "ops/shuffle/op.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
+#include "tactic/registry.h"
 
 namespace tw::passes {
 
@@ -57,7 +61,16 @@ private:
     static bool mayBeShared(ir::Node const& n)
     {
         return n.regions.empty() && !n.body && !n.outputs.empty() && !(n.op->stateful && n.op->stateful(n)) &&
-               !hasWish(n) && std::ranges::none_of(n.outputs, [](ir::Value const* v) { return isReal(v->type); });
+               !hasWish(n) &&
+               (isLookup(n) || std::ranges::none_of(n.outputs, [](ir::Value const* v) { return isReal(v->type); }));
+    }
+    static bool isLookup(ir::Node const& n)
+    {
+        ir::Node const* from = &n;
+        if (n.op == &ops::shuffle::def() && ops::shuffle::keepsOrder(n))
+            from = n.inputs[0]->producer;
+        return from && from->op == &ops::gather::def() && from->inputs[0]->isConstant() &&
+               !from->inputs[1]->isConstant();
     }
     bool hasOutput(ir::Node const& n) const
     {

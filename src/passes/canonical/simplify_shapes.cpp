@@ -2,6 +2,7 @@
 // Takes shape arithmetic out of the graph where inference knows what it gives.
 //   reshape(x, const [0, -1])            ->  shuffle(x) with the dimensions as attributes; slice, resize, fill likewise
 //   reshape(x, [shape(x)[0], 8, rest])   ->  shuffle(x) with dimensions [0, 8, -1]
+//   slice(x, size = [shape(x)[0], 8])    ->  slice(x) with sizes [all, 8], where it takes a part of what is known
 //   two shape tensors of equal elements  ->  one
 // Any form; expects inferred shapes. Stands after fold_constants, whose constants it takes, and before remove_dead,
 // which takes the arithmetic that is left without users. Never changes a shape.
@@ -70,12 +71,33 @@ bool simplifyShuffle(ir::Graph const& g, ir::Node& n)
     return true;
 }
 
+// Sizes of the input's own dimensions, and others that are known.
+bool takeWholeSizes(ir::Node& n)
+{
+    auto& a = n.attrsAs<ops::slice::Attrs>();
+    ir::Shape const &x = n.inputs[0]->shape, &y = n.outputs[0]->shape;
+    if (!hasInput(n, 2) || hasInput(n, 1) || hasInput(n, 3) || !n.inputs[2]->content)
+        return false;
+    std::vector<int64_t> sizes;
+    for (size_t d = 0; d < x.size(); ++d) {
+        bool const isWhole = y[d] == x[d] && a.start[d] == 0 && a.stride[d] == 1;
+        // Bounds that are seen to when the input's size is known stay so; those of known sizes are seen to now.
+        if (!isWhole && (!y[d].isConst() || !x[d].isConst()))
+            return false;
+        sizes.push_back(isWhole ? ops::slice::kWhole : y[d].value());
+    }
+    a.size = sizes;
+    dropInput(n, 2);
+    return true;
+}
+
 bool simplifySlice(ir::Node& n)
 {
     auto& a = n.attrsAs<ops::slice::Attrs>();
     bool changed = takeIn(n, 1, a.start);
     changed = takeIn(n, 2, a.size) || changed;
-    return takeIn(n, 3, a.stride) || changed;
+    changed = takeIn(n, 3, a.stride) || changed;
+    return takeWholeSizes(n) || changed;
 }
 
 bool simplifyResize(ir::Node& n)

@@ -27,8 +27,8 @@ char const* unsupported(Spec const& s)
 std::string source(Spec const& s)
 {
     return include("kernels/cuda/common/matrix.cuh") + constant("D", s.headDim) + constant("DV", s.valueDim) +
-           constant("WARPS", s.warps) + constant("SPLITS", s.splits) + constant("KEYS", 16) +
-           attentionSource(s.masks) + include("kernels/cuda/attention/few_rows.cuh");
+           constant("WARPS", s.warps) + constant("SPLITS", s.splits) + constant("KEYS", 16) + attentionSource(s.masks) +
+           include("kernels/cuda/attention/few_rows.cuh");
 }
 
 LaunchGeometry launch(Spec const& spec, attention_f16::Shape const& shape)

@@ -225,6 +225,7 @@ TW_KERNEL __launch_bounds__(THREADS) attention(const __grid_constant__ Args a)
         for (int i = threadIdx.x; i < 2 * ROWS; i += THREADS)
             joined[i] = tops[i]; // weights lie behind them
     }
+    __syncwarp(); // the barrier wants all lanes at once
     if constexpr (SPLITS > 1)
         clusterSync();
     else
@@ -253,6 +254,7 @@ TW_KERNEL __launch_bounds__(THREADS) attention(const __grid_constant__ Args a)
         f16* const to = a.y + batch * a.yStride.batch + ofHead * a.yStride.head + i64(of) * a.yStride.row + i % DV;
         to->bits = u16(packHalves(result, 0));
     }
+    __syncwarp();
     if constexpr (SPLITS > 1)
         clusterSync(); // nobody leaves while others read
 }

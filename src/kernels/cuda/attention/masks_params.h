@@ -21,14 +21,15 @@ struct AttentionArgsOf
     float const* step = nullptr; // of integers
     i32 const* begins = nullptr; // of sequences, see spans.cuh
     AttentionStrides qStride, kStride, vStride, maskStride, keepStride, yStride;
-    i32 const* lengths = nullptr;   // of images
-    Element const* sinks = nullptr; // of heads
-    float const* slopes = nullptr;  // of heads
+    i32 const* lengths = nullptr;                        // of images
+    Element const* sinks = nullptr;                      // of heads
+    float const* slopes = nullptr;                       // of heads
     i32 sq = 0, sk = 0, beginCount = 0, headsPerKey = 1; // headsPerKey: neighbours on one head of k and v
     float scale = 1;                                     // of scores, positive; see forKernel()
     float fill = 0;
     i32 window = 0;
-    float softcap = 0, capIn = 0, capOut = 0; // a score becomes capOut * tanh(capIn q k); softcap is what these come from
+    float softcap = 0, capIn = 0,
+          capOut = 0; // a score becomes capOut * tanh(capIn q k); softcap is what these come from
     // Roundings to multiples of a step: what brings a number into steps, and back. Of scores (from q k to units of log2; the
     // kernel then scales by these alone), of sums with the mask, and of weights.
     float scoreSteps = 1, scoreStep = 1, sumSteps = 1, sumStep = 1, weightSteps = 1, weightStep = 1;

@@ -153,9 +153,10 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
     Steps const inSteps = stepsOf<INTEGERS>(a.step);
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
+        float const all = quadSum(sum[h]); // by all lanes, whatever their rows see
         float const scale = seesNone(a, span, row + h * 8) ? 0
-                            : WEIGHT_STEPS                     ? a.weightStep
-                                                               : 1 / withSink(a, head, quadSum(sum[h]), top[h]);
+                            : WEIGHT_STEPS                 ? a.weightStep
+                                                           : 1 / withSink(a, head, all, top[h]);
 #pragma unroll
         for (int d = 0; d < DV / 8; ++d)
             storeResults(own + (g + h * 8) * PITCH + (d * 8 + t * 2) * int(sizeof(Result)), out[d][h * 2] * scale,

@@ -262,9 +262,10 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
             int const to = row0 + r * 16 + h * 8;
+            float const all = quadSum(sum[r][h]); // by all lanes, whatever their rows see
             float const scale = seesNone(a, span, to) ? 0
                                 : WEIGHT_STEPS        ? a.weightStep
-                                                      : 1 / withSink(a, head, quadSum(sum[r][h]), top[r][h]);
+                                                      : 1 / withSink(a, head, all, top[r][h]);
 #pragma unroll
             for (int d = 0; d < DV / 8; ++d) {
                 int const column = d * 8 + t * 2;

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention over caches and what writes these read their rows out of the projection that holds queries, keys and values side by side:
+//   attention(reshape(slice(x)), ..)                        ->  attention(x, ..), with a column to begin at
+//   cache_update(cache, transpose(reshape(slice(x))), ..)   ->  cache_update(cache, x, ..), the same
+// Two rotations by one table of neighbouring heads of one tensor are one:
+//   rotary(reshape(slice(x, 0, a)), c, s), rotary(reshape(slice(x, a, b)), c, s)  ->  parts of rotary(reshape(slice(x, 0, a + b)), c, s)
+// Expects Form::kCanonical. Stands behind fuse_attention, whose own nodes read so already. Leaves alone: nodes with wishes of the user,
+// updates along other axes than rows behind heads.
+#include "ops/attention/op.h"
+#include "ops/cache_update/op.h"
+#include "ops/rotary/op.h"
+#include "ops/shuffle/op.h"
+#include "ops/slice/op.h"
+#include "passes/attention/attention.h"
+#include "passes/fuse_nodes.h"
+#include "passes/list.h"
+#include "passes/node_kinds.h"
+#include "passes/rewrite.h"
+#include "tactic/registry.h"
+
+namespace tw::passes {
+
+namespace {
+
+using AttentionAttrs = ops::attention::Attrs;
+using UpdateAttrs = ops::cache_update::Attrs;
+
+// A value with the dimensions of a view's source that a node wants, in front of `n`.
+Result<ir::Value*> sourceFor(ir::Graph& g, AttentionOperand const& found, ir::Node const& n)
+{
+    ir::Value* const source = found.view.source;
+    return source->shape == found.shape ? source : addReshape(g, source, found.shape, g.positionOf(&n));
+}
+
+// [B, S, heads * size] as a view of [B, heads, S, size].
+std::optional<AttentionOperand> rowsOf(ir::Value* v, int64_t heads, int64_t size)
+{
+    ir::Shape const apart{v->shape[0], v->shape[1], heads, size}, wanted{v->shape[0], heads, v->shape[1], size};
+    for (int depth = kMostOperandNodes; depth > 0; --depth) {
+        StridedView view = viewOf(v, depth);
+        depth = std::min(depth, int(view.nodes.size()));
+        if (view.nodes.empty() || !reshape(view, apart))
+            continue;
+        permute(view, kHeadsInside);
+        if (auto found = fittedOperand(std::move(view), wanted))
+            return found;
+    }
+    return std::nullopt;
+}
+
+Result<bool> readQueries(ir::Graph& g, ir::Node& n)
+{
+    auto& a = n.attrsAs<AttentionAttrs>();
+    ir::Value* const q = n.inputs[0];
+    if (n.body || hasWish(n) || a.segments || a.rowsFirst || a.q.rowsFirst)
+        return false;
+    std::optional<AttentionOperand> found;
+    if (q->rank() == 4)
+        found = operandOf(q, false, q->shape);
+    else if (a.q.offset == 0 && a.q.headStride == a.size && q->shape[2].is(a.heads * a.size))
+        found = rowsOf(q, a.heads, a.size);
+    if (!found || found->view.nodes.empty() || found->operand.rowsFirst)
+        return false;
+    TW_ASSIGN(ir::Value * x, sourceFor(g, *found, n));
+    if (!x)
+        return false;
+    n.inputs[0] = x;
+    a.q = found->operand;
+    return true;
+}
+
+Result<bool> readUpdate(ir::Graph& g, ir::Node& n)
+{
+    auto& a = n.attrsAs<UpdateAttrs>();
+    ir::Value* const u = n.inputs[1];
+    if (a.isPacked() || hasWish(n) || a.axis != 2 || u->rank() != 4 || !u->shape[1].isConst() ||
+        !u->shape[3].isConst() || u->shape[1].value() < 1)
+        return false;
+    auto const found = operandOf(u, false, u->shape);
+    if (!found || found->view.nodes.empty() || found->operand.rowsFirst || found->shape.size() != 3)
+        return false;
+    TW_ASSIGN(ir::Value * x, sourceFor(g, *found, n));
+    if (!x)
+        return false;
+    n.inputs[1] = x;
+    a.offset = found->operand.offset;
+    a.headStride = std::max<int64_t>(found->operand.headStride, 1); // of one head any
+    return true;
+}
+
+// The heads of [B, S, width] that a rotation turns: columns [start, start + heads * size), as [B, S, heads, size].
+struct Turned
+{
+    ir::Node *rotary = nullptr, *reshape = nullptr, *slice = nullptr;
+    Selection columns;
+};
+std::optional<Turned> turnedBy(ir::Graph& g, ir::Node& n)
+{
+    Turned t{&n};
+    ir::Value* const x = n.inputs[0];
+    t.reshape = onlyProducer(g, x);
+    if (x->rank() != 4 || !isReshape(t.reshape) || t.reshape->inputs[0]->rank() != 3)
+        return std::nullopt;
+    t.slice = onlyProducer(g, t.reshape->inputs[0]);
+    if (!t.slice || t.slice->op != &ops::slice::def() || hasWish(n) || hasWish(*t.reshape) || hasWish(*t.slice))
+        return std::nullopt;
+    auto const columns = selectionOf(*t.slice);
+    ir::Shape const& s = t.slice->outputs[0]->shape;
+    if (!columns || !columns->byAttributes || columns->axis != 2 || columns->step != 1 || !x->shape[2].isConst() ||
+        !x->shape[3].isConst() || !(x->shape[0] == s[0]) || !(x->shape[1] == s[1]))
+        return std::nullopt;
+    for (size_t i : {1, 2}) // tables have no dimension of heads
+        if (!n.inputs[i]->shape[2].is(1))
+            return std::nullopt;
+    t.columns = *columns;
+    return t;
+}
+
+Result<ir::Node*> sliceOf(ir::Graph& g, ir::Value* x, int axis, int64_t start, int64_t size, ir::Node const& like,
+                          int at)
+{
+    ops::slice::Attrs a;
+    a.start.assign(x->shape.size(), 0);
+    a.stride.assign(x->shape.size(), 1);
+    a.size.assign(x->shape.size(), ops::slice::kWhole);
+    a.start[size_t(axis)] = start;
+    a.size[size_t(axis)] = size;
+    TW_ASSIGN(ir::Node * n, g.addNode(ops::slice::def(), a.clone(), {x}, like.name, {}, at));
+    takePlaceOf(*n, like);
+    return n;
+}
+
+Result<bool> joinRotations(ir::Graph& g, ir::Node& first)
+{
+    auto const a = turnedBy(g, first);
+    if (!a)
+        return false;
+    for (size_t i = size_t(g.positionOf(&first)) + 1; i < g.nodes.size(); ++i) {
+        ir::Node* const other = g.nodes[i].get();
+        if (other->op != &ops::rotary::def() || other->inputs[1] != first.inputs[1] ||
+            other->inputs[2] != first.inputs[2] || !ir::equalAttrs(*other->attrs, *first.attrs))
+            continue;
+        auto const b = turnedBy(g, *other);
+        if (!b || b->columns.x != a->columns.x || b->columns.start != a->columns.start + a->columns.size ||
+            !(b->rotary->inputs[0]->shape[3] == a->rotary->inputs[0]->shape[3]))
+            continue;
+        int at = g.positionOf(&first); // the earlier one
+        ir::Value const* const x = first.inputs[0];
+        int64_t const size = x->shape[3].value(), heads = x->shape[2].value(), all = a->columns.size + b->columns.size;
+        TW_ASSIGN(ir::Node * slice, sliceOf(g, a->columns.x, 2, a->columns.start, all, *a->slice, at++));
+        TW_ASSIGN(ir::Value * apart,
+                  addReshape(g, slice->outputs[0], {x->shape[0], x->shape[1], all / size, size}, at++));
+        if (!apart)
+            return false;
+        takePlaceOf(*apart->producer, *a->reshape);
+        TW_ASSIGN(ir::Node * rotary, g.addNode(ops::rotary::def(), first.attrs->clone(),
+                                               {apart, first.inputs[1], first.inputs[2]}, first.name, {}, at++));
+        takePlaceOf(*rotary, first);
+        for (std::string const& layer : other->layers)
+            rotary->layers.push_back(layer);
+        ir::Value* const y = rotary->outputs[0];
+        TW_ASSIGN(ir::Node * low, sliceOf(g, y, 2, 0, heads, first, at++));
+        TW_ASSIGN(ir::Node * high, sliceOf(g, y, 2, heads, all / size - heads, *other, at++));
+        g.replaceAllUses(first.outputs[0], low->outputs[0]);
+        g.replaceAllUses(other->outputs[0], high->outputs[0]);
+        for (Turned const* t : {&*a, &*b})
+            for (ir::Node* n : {t->rotary, t->reshape, t->slice})
+                g.eraseNode(n);
+        g.eraseUnusedValues();
+        return true;
+    }
+    return false;
+}
+
+} // namespace
+
+Result<bool> packedRows(ir::Graph& g, PassContext const& ctx)
+{
+    TW_ASSIGN(bool const joined, rewriteEach(
+                                     g, [](ir::Node const& n) { return n.op == &ops::rotary::def(); },
+                                     [&](ir::Node& n) { return joinRotations(g, n); }));
+    TW_ASSIGN(bool const queries, changeEach(
+                                      g, [](ir::Node const& n) { return n.op == &ops::attention::def(); },
+                                      [&](ir::Node& n) { return readQueries(g, n); }));
+    TW_ASSIGN(bool const updates, changeEach(
+                                      g, [](ir::Node const& n) { return n.op == &ops::cache_update::def(); },
+                                      [&](ir::Node& n) { return readUpdate(g, n); }));
+    if (queries || updates)
+        TW_TRY(removeDead(g, ctx));
+    return joined || queries || updates;
+}
+
+} // namespace tw::passes

@@ -203,7 +203,7 @@ def attention(g, q, k, v, mask, softcap=0.0, scale=SIZE ** -0.5):
 
 def gpt2():
     g = Graph(1, opset=14)
-    ids, mask = g.input("input_ids", INT64, "batch", "s"), g.input("attention_mask", INT64, "batch", "total")
+    ids, mask = g.input("input_ids", INT64, "batch", "s"), g.input("attention_mask", INT64, "batch", "past + s")
     places = g.input("position_ids", INT64, "batch", "s")
     pasts = [caches(g, i, HEADS) for i in range(LAYERS)]
     table = g.weight(VOCABULARY, WIDTH, scale=0.05)
@@ -239,7 +239,7 @@ def gated(g, x, function):
 def llama_like(seed, bias=False, window=0, softcap=0.0, gemma=False, prefix=""):
     """Llama; Qwen has biases, Mistral a window, Gemma more norms, caps and 1 + w."""
     g = Graph(seed, opset=14)
-    ids, mask = g.input("input_ids", INT64, "batch", "s"), g.input("attention_mask", INT64, "batch", "total")
+    ids, mask = g.input("input_ids", INT64, "batch", "s"), g.input("attention_mask", INT64, "batch", "past + s")
     places = g.input("position_ids", INT64, "batch", "s")
     pasts = [caches(g, i, GROUPS) for i in range(LAYERS)]
     x = g.op("Gather", g.weight(VOCABULARY, WIDTH), ids)
@@ -271,7 +271,7 @@ def phi():
     """A part of each head is turned; attention and MLP stand side by side."""
     g = Graph(5, opset=17)
     turned = SIZE // 2
-    ids, mask = g.input("input_ids", INT64, "batch", "s"), g.input("attention_mask", INT64, "batch", "total")
+    ids, mask = g.input("input_ids", INT64, "batch", "s"), g.input("attention_mask", INT64, "batch", "past + s")
     places = g.input("position_ids", INT64, "batch", "s")
     pasts = [caches(g, i, HEADS) for i in range(LAYERS)]
     x = g.op("Gather", g.weight(VOCABULARY, WIDTH), ids)

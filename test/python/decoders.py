@@ -86,6 +86,32 @@ class Graph:
         return model.SerializeToString()
 
 
+def in_half(data):
+    """A model whose FLOATs are FLOAT16."""
+    def halved(tensor):
+        if tensor.data_type == FLOAT:
+            array = np.clip(numpy_helper.to_array(tensor), -65504, 65504).astype(np.float16)
+            tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
+
+    def change(graph):
+        for tensor in graph.initializer:
+            halved(tensor)
+        for value in (*graph.input, *graph.output):
+            if value.type.tensor_type.elem_type == FLOAT:
+                value.type.tensor_type.elem_type = TensorProto.FLOAT16
+        for node in graph.node:
+            for a in node.attribute:
+                if node.op_type == "Cast" and a.name == "to" and a.i == FLOAT:
+                    a.i = TensorProto.FLOAT16
+                halved(a.t)
+                if a.HasField("g"):
+                    change(a.g)
+
+    model = onnx.load_from_string(data)
+    change(model.graph)
+    return model.SerializeToString()
+
+
 VOCABULARY, WIDTH, LAYERS, HEADS, GROUPS, SIZE, INNER = 71, 64, 2, 4, 2, 16, 96
 
 

@@ -64,7 +64,7 @@ public:
             return false;
         core_ = {softmax, product};
         core_.insert(core_.end(), weights_.between.begin(), weights_.between.end());
-        if (ir::Node* merging = mergingOf(product)) {
+        if (ir::Node* merging = mergingOf(product); merging && isSayable(*merging, y.back())) {
             core_.push_back(merging);
             attrs.rowsFirst = !batch_.is(1) && hasRowsFirst(*merging);
         } else {
@@ -258,6 +258,15 @@ private:
         else if (a.hasReshape && a.firstTranspose.empty() && a.secondTranspose == kHeadsInside)
             is = beforeTranspose(*found) == four(rows_, product->outputs[0]->shape[2]);
         return is || hasRowsFirst(*found) ? found : nullptr;
+    }
+    // The node gives [B, S, columns], or [S, B, columns]: what the shuffle makes of its rows can be made of that, and back.
+    // [(B S), columns] cannot where neither is known.
+    bool isSayable(ir::Node const& merging, ir::Dim const& size) const
+    {
+        bool const turned = !batch_.is(1) && hasRowsFirst(merging);
+        ir::Shape const y{turned ? rows_ : batch_, turned ? batch_ : rows_, size * ir::Dim(attrs.heads)};
+        ir::Shape const& shape = merging.outputs[0]->shape;
+        return shape == y || (reshapeDims(g_, shape, y) && reshapeDims(g_, y, shape));
     }
     // [B, heads, S, size] -> [B, S, heads, size] and back, after the last product; the first of them is taken in.
     Result<bool> merge()

@@ -2,7 +2,8 @@
 // Takes shape arithmetic out of the graph where inference knows what it gives.
 //   reshape(x, const [0, -1])            ->  shuffle(x) with the dimensions as attributes; slice, resize, fill likewise
 //   reshape(x, [shape(x)[0], 8, rest])   ->  shuffle(x) with dimensions [0, 8, -1]
-//   slice(x, size = [shape(x)[0], 8])    ->  slice(x) with sizes [all, 8], where it takes a part of what is known
+//   slice(x [n,8], [n,4]), whose sizes are known or x's own  ->  slice(x) with sizes as attributes
+//   expand(x [n,1], [n,4]), whose strides say where n is 1  ->  slice(x) with strides as attributes
 //   two shape tensors of equal elements  ->  one
 // Any form; expects inferred shapes. Stands after fold_constants, whose constants it takes, and before remove_dead,
 // which takes the arithmetic that is left without users. Never changes a shape.
@@ -71,33 +72,47 @@ bool simplifyShuffle(ir::Graph const& g, ir::Node& n)
     return true;
 }
 
-// Sizes of the input's own dimensions, and others that are known.
-bool takeWholeSizes(ir::Node& n)
+// Sizes that are known or those of the input.
+bool takeSizes(ir::Node& n)
 {
-    auto& a = n.attrsAs<ops::slice::Attrs>();
-    ir::Shape const &x = n.inputs[0]->shape, &y = n.outputs[0]->shape;
-    if (!hasInput(n, 2) || hasInput(n, 1) || hasInput(n, 3) || !n.inputs[2]->content)
+    if (!hasInput(n, 2) || !n.inputs[2]->content)
         return false;
     std::vector<int64_t> sizes;
-    for (size_t d = 0; d < x.size(); ++d) {
-        bool const isWhole = y[d] == x[d] && a.start[d] == 0 && a.stride[d] == 1;
-        // Bounds that are seen to when the input's size is known stay so; those of known sizes are seen to now.
-        if (!isWhole && (!y[d].isConst() || !x[d].isConst()))
+    for (size_t d = 0; d < n.inputs[2]->content->size(); ++d) {
+        ir::Dim const& size = (*n.inputs[2]->content)[d];
+        if (!size.isConst() && !(size == n.inputs[0]->shape[d]))
             return false;
-        sizes.push_back(isWhole ? ops::slice::kWhole : y[d].value());
+        sizes.push_back(size.isConst() ? size.value() : ops::slice::kWhole);
     }
-    a.size = sizes;
+    n.attrsAs<ops::slice::Attrs>().size = std::move(sizes);
     dropInput(n, 2);
     return true;
 }
 
-bool simplifySlice(ir::Node& n)
+// Strides of an expansion: 0 where the dimension is 1. Of a result that is as long as the input that is 1 as well.
+bool takeStrides(ir::Graph const& g, ir::Node& n)
+{
+    if (!hasInput(n, 3) || !n.inputs[3]->content)
+        return false;
+    std::vector<int64_t> strides;
+    for (size_t d = 0; d < n.inputs[3]->content->size(); ++d) {
+        ir::Dim const &stride = (*n.inputs[3]->content)[d], &x = n.inputs[0]->shape[d];
+        bool const isOfExpansion = n.outputs[0]->shape[d] == x && stride == min(x - 1, 1).within(g.symbols);
+        if (!stride.isConst() && !isOfExpansion)
+            return false;
+        strides.push_back(stride.isConst() ? stride.value() : 1);
+    }
+    n.attrsAs<ops::slice::Attrs>().stride = std::move(strides);
+    dropInput(n, 3);
+    return true;
+}
+
+bool simplifySlice(ir::Graph const& g, ir::Node& n)
 {
     auto& a = n.attrsAs<ops::slice::Attrs>();
     bool changed = takeIn(n, 1, a.start);
-    changed = takeIn(n, 2, a.size) || changed;
-    changed = takeIn(n, 3, a.stride) || changed;
-    return takeWholeSizes(n) || changed;
+    changed = takeIn(n, 2, a.size) || takeSizes(n) || changed;
+    return takeIn(n, 3, a.stride) || takeStrides(g, n) || changed;
 }
 
 bool simplifyResize(ir::Node& n)
@@ -115,7 +130,7 @@ bool simplifyNode(ir::Graph const& g, ir::Node& n)
     if (n.op == &ops::shuffle::def())
         return simplifyShuffle(g, n);
     if (n.op == &ops::slice::def())
-        return simplifySlice(n);
+        return simplifySlice(g, n);
     if (n.op == &ops::resize::def())
         return simplifyResize(n);
     if (n.op == &ops::fill::def())

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One token's products by weights of 4 and 8 bits, of the shapes of TinyLlama-1.1B, out of all caches, beside loops that only
 // read and only copy as many bytes on the same threads, timed in the same rounds. Printed for each tactic: microseconds, GB/s
-// of packed weights, and the medians over the rounds of (our time / the loop's). usage: bench_nbit_product [rows [number of a shape]]
+// of packed weights, and the medians over the rounds of (our time / the loop's). usage: bench_nbit_product [rows [number of a shape]],
+// or bench_nbit_product rates THREADS: bytes a second that the loops read, and copy (read and written), medians.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -131,18 +132,20 @@ void measure(int64_t m, int64_t n, int64_t k, int64_t bits, int64_t block, DataT
     for (ops::Tactic const* tactic : *def().cpuTactics) {
         if (!tactic->supports(p).ok || std::strstr(tactic->name(), "plain"))
             continue;
-        Candidate c;
-        c.name = tactic->name();
-        for (int64_t i = 0; i < copies; ++i) {
-            auto kernel = tactic->load(p, {}, "");
-            if (!kernel.ok())
-                std::abort();
-            c.kernels.push_back(std::move(*kernel));
+        for (ops::Config const& config : tactic->configs(p)) {
+            Candidate c;
+            c.name = std::string(tactic->name()) + " " + std::to_string(config[0]);
+            for (int64_t i = 0; i < copies; ++i) {
+                auto kernel = tactic->load(p, config, "");
+                if (!kernel.ok())
+                    std::abort();
+                c.kernels.push_back(std::move(*kernel));
+            }
+            auto prepared = c.kernels[0]->prepare(inputs, outputs);
+            c.prepared = *prepared;
+            c.workspace = Tensor(DataType::kInt8, {c.kernels[0]->workspaceBytes(inputs, outputs) + 64});
+            list.push_back(std::move(c));
         }
-        auto prepared = c.kernels[0]->prepare(inputs, outputs);
-        c.prepared = *prepared;
-        c.workspace = Tensor(DataType::kInt8, {c.kernels[0]->workspaceBytes(inputs, outputs) + 64});
-        list.push_back(std::move(c));
     }
     device::PackedFloats from(copies * bytes / 4), to(copies * bytes / 4);
     std::fill_n(from.data(), copies * bytes / 4, 1.F); // memory that nobody wrote is one page of zeros
@@ -183,16 +186,40 @@ void measure(int64_t m, int64_t n, int64_t k, int64_t bits, int64_t block, DataT
     std::fflush(stdout);
 }
 
+void printRates(int threads, Loop const& loop)
+{
+    Workers& workers = device::processThreadPool().workers(threads);
+    int64_t const count = kCold / 4;
+    device::PackedFloats from(count), to(count);
+    std::fill_n(from.data(), count, 1.F);
+    std::fill_n(to.data(), count, 1.F);
+    std::vector<double> reads, copies;
+    for (int round = 0; round < kRounds; ++round) {
+        double const begin = seconds(2);
+        loop.read(from.data(), count, workers);
+        double const middle = seconds(2);
+        loop.copy(from.data(), to.data(), count, workers);
+        reads.push_back(middle - begin);
+        copies.push_back(seconds(2) - middle);
+    }
+    std::printf("%.6g %.6g\n", double(kCold) / median(reads), 2 * double(kCold) / median(copies));
+}
+
 } // namespace
 
 int main(int argc, char** argv)
 {
+    bool const wantsRates = argc == 3 && std::strcmp(argv[1], "rates") == 0;
     int64_t const m = argc > 1 ? std::atoll(argv[1]) : 1;
     device::CpuInfo const cpu = device::probeCpu();
     auto const isa = kernels::jit::isaOf(cpu);
     if (!isa)
         return 0;
     Loop const loop(*isa);
+    if (wantsRates) {
+        printRates(std::atoi(argv[2]), loop);
+        return 0;
+    }
     std::printf("%s\n", cpu.model.c_str());
     constexpr int64_t kShapes[][2] = {{2048, 2048}, {256, 2048}, {5632, 2048}, {2048, 5632}, {32000, 2048}};
     int64_t const only = argc > 2 ? std::atoll(argv[2]) : -1;

@@ -23,10 +23,9 @@ using kernels::jit::Isa;
 using kernels::jit::NbitForm;
 using kernels::jit::NbitKernel;
 
-constexpr int64_t kMostBlock = 256; // whose sums of integers fit
-constexpr int kNowhere = -1;        // behind the last number of a block
-constexpr int64_t kMostRows = 9;    // of a kernel
-constexpr int64_t kMostLanes = 16;
+constexpr int64_t kMostBlock = 256;                      // whose sums of integers fit
+constexpr int kNowhere = -1;                             // behind the last number of a block
+constexpr int64_t kMostSums = 9 * 16, kMostColumns = 32; // of a kernel, of a group
 
 // Every weight at its place: blocks of the kernel, each of numbers that share a scale.
 struct Blocks
@@ -100,11 +99,12 @@ bool isGiven(Problem const& p, size_t i)
     return i < p.inputs.size() && p.inputs[i].present;
 }
 
-NbitForm formOf(Problem const& p, Attrs const& a, Blocks const& blocks)
+NbitForm formOf(Problem const& p, Attrs const& a, Blocks const& blocks, int vectors)
 {
     NbitForm f;
     f.bits = int(a.bits);
     f.block = int(blocks.each);
+    f.vectors = vectors;
     f.limbs = isNarrowFloat(p.inputs[kX].type) ? 2 : 3;
     TensorRef const scales = constantOf(p.inputs[kScales]);
     f.halfScales = true;
@@ -154,11 +154,11 @@ void packBlock(Problem const& p, Attrs const& a, Packed const& to, int64_t first
     }
 }
 
-Result<PackedPtr> pack(Problem const& p, int64_t lanes, PackedConstants& packed)
+Result<PackedPtr> pack(Problem const& p, int64_t lanes, int vectors, PackedConstants& packed)
 {
     auto const& a = p.node->attrsAs<Attrs>();
     Blocks blocks = blocksOf(a, isGiven(p, kGroups) ? p.inputs[kGroups].constant : nullptr);
-    NbitForm const form = formOf(p, a, blocks);
+    NbitForm const form = formOf(p, a, blocks, vectors);
     auto const address = [&](size_t i) {
         return isGiven(p, i) ? int64_t(reinterpret_cast<uintptr_t>(p.inputs[i].constant->data())) : 0;
     };
@@ -204,7 +204,7 @@ public:
         auto made = std::make_shared<LimbsPrepared>();
         made->rows = in[kX].count() / attrs_.k;
         if (made->rows > 0) {
-            int64_t const tiles = divideUp(made->rows, NbitKernel::mostRows(isa_, factors_, packed_->form.limbs));
+            int64_t const tiles = divideUp(made->rows, NbitKernel::mostRows(isa_, factors_, packed_->form));
             made->height = divideUp(made->rows, tiles);
             int64_t const last = made->rows - (divideUp(made->rows, made->height) - 1) * made->height;
             TW_ASSIGN(made->kernel, NbitKernel::emit(isa_, factors_, packed_->form, int(made->height)));
@@ -216,7 +216,7 @@ public:
     {
         auto const& prepared = *static_cast<LimbsPrepared const*>(args.prepared);
         TensorRef const &x = args.inputs[kX], &y = args.outputs[0];
-        int64_t const rows = prepared.rows, n = y.dims[y.dims.rank - 1], lanes = kernels::jit::vectorWidth(isa_);
+        int64_t const rows = prepared.rows, n = y.dims[y.dims.rank - 1], lanes = columns();
         if (rows == 0 || n == 0)
             return {};
         auto* const limbs = static_cast<std::byte*>(args.workspace);
@@ -244,6 +244,7 @@ public:
     }
 
 private:
+    int64_t columns() const { return packed_->form.vectors * kernels::jit::vectorWidth(isa_); } // of a group
     int64_t rowBytes() const { return packed_->blocks.count() * packed_->form.rowBytes(); }
 
     // A row of x into its tile.
@@ -286,17 +287,17 @@ private:
     void tile(LimbsPrepared const& prepared, int64_t row, int64_t group, std::byte const* limbs, TensorRef const& bias,
               TensorRef const& y) const
     {
-        int64_t const lanes = kernels::jit::vectorWidth(isa_), n = y.dims[y.dims.rank - 1], first = group * lanes,
-                      columns = std::min(lanes, n - first), height = std::min(prepared.height, prepared.rows - row);
-        float sums[kMostRows * kMostLanes], added[kMostLanes] = {};
+        int64_t const lanes = columns(), n = y.dims[y.dims.rank - 1], first = group * lanes,
+                      count = std::min(lanes, n - first), height = std::min(prepared.height, prepared.rows - row);
+        float sums[kMostSums], added[kMostColumns] = {};
         (height == prepared.height ? prepared.kernel : prepared.last)(
             {reinterpret_cast<std::byte const*>(packed_->memory.data()) + group * packed_->groupBytes,
              limbs + row * rowBytes(), sums, packed_->blocks.count()});
-        for (int64_t j = 0; bias.data && j < columns; ++j)
+        for (int64_t j = 0; bias.data && j < count; ++j)
             added[j] = float(bias.get(first + j));
         withFloat(y.type, [&](auto element) {
             for (int64_t i = 0; i < height; ++i)
-                for (int64_t j = 0; j < columns; ++j)
+                for (int64_t j = 0; j < count; ++j)
                     storeElement(y.as<decltype(element)>()[(row + i) * n + first + j], sums[i * lanes + j] + added[j]);
         });
     }
@@ -321,6 +322,11 @@ Support supports(CpuTactic const& t, Problem const& p)
     return Support::yes();
 }
 
+std::vector<Config> configs(CpuTactic const&, Problem const&) // {vectors of a group}
+{
+    return {{2}, {1}};
+}
+
 double estimate(CpuTactic const& t, Problem const& p, Config const&)
 {
     auto const& a = p.node->attrsAs<Attrs>();
@@ -333,14 +339,15 @@ double estimate(CpuTactic const& t, Problem const& p, Config const&)
 
 CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& config, PackedConstants& packed)
 {
-    if (!config.empty())
-        return t.wrongConfig("empty");
-    TW_ASSIGN(PackedPtr weights, pack(p, kernels::jit::vectorWidth(t.isa()), packed));
+    if (config.size() != 1 || config[0] < 1 || config[0] > 2)
+        return t.wrongConfig("{1..2}");
+    int const vectors = int(config[0]);
+    TW_ASSIGN(PackedPtr weights, pack(p, vectors * kernels::jit::vectorWidth(t.isa()), vectors, packed));
     return makeKernel<LimbsKernel>(p, t.isa(), t.variant<Factors>(), std::move(weights));
 }
 
 } // namespace
 
-constexpr CpuFunctions kLimbs{.supports = supports, .estimate = estimate, .load = load};
+constexpr CpuFunctions kLimbs{.supports = supports, .configs = configs, .estimate = estimate, .load = load};
 
 } // namespace tw::ops::nbit_product

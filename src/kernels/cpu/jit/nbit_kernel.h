@@ -4,7 +4,7 @@
 // b)), so that sums of a block are exact, and bytes are multiplied where floats would be unpacked first. Three limbs say a
 // number to 2^-24 of the largest of its block, as FP32 says that one; two to 2^-16.
 //
-// A group is as many columns as a vector has lanes. What a kernel reads of a block of it lies in one piece: scales, zeros
+// A group is as many columns as one or two vectors have lanes. What a kernel reads of a block of it lies in one piece: scales, zeros
 // (none, bytes or floats), weights, vector by vector; a lane has 32 bits of a column, in byte j, from the lowest bits on,
 // q[j], q[4 + j], q[8 + j] ...: as many as fit. Blocks of a group follow each other, and groups do, so that memory is read in
 // one stream. Of x: for each block the pairs {s, -s sum(q) zero} of all rows, zero being 1 where zeros are given; then
@@ -27,6 +27,7 @@ struct NbitForm
     int limbs = 3;            // 2, 3
     bool halfScales = false;
     Zeros zeros = kMiddle;
+    int vectors = 1; // of a group: with two, x, which the stream of weights drives out of L1, is read half as often
 
     int zeroBytes() const { return zeros == kBytes ? 1 : zeros == kFloats ? 4 : 0; } // of a column
     int scaleBytes() const { return halfScales ? 2 : 4; }
@@ -38,7 +39,7 @@ struct NbitArgs
 {
     void const* weights;
     void const* x;
-    float* sums; // [rows, lanes], overwritten
+    float* sums; // [rows, columns of a group], overwritten
     int64_t blocks;
 };
 
@@ -46,7 +47,7 @@ struct NbitArgs
 class NbitKernel : public Emitted<NbitArgs>
 {
 public:
-    static int mostRows(Isa isa, Factors factors, int limbs);
+    static int mostRows(Isa isa, Factors factors, NbitForm const& form);
     static Result<NbitKernel> emit(Isa isa, Factors factors, NbitForm const& form, int rows);
 };
 

@@ -120,15 +120,21 @@ def compare(shape, threads, options, folder):
         for level, error in zip((0, 4), errors):
             if error > LARGEST_ERRORS[level]:
                 raise engines.EngineError(f"outputs differ from those of accuracy_level {level} by {error:.1e} (allowed: {LARGEST_ERRORS[level]:.0e})")
-        before = rates(options, threads)
-        times = engines.times_in_turns(workers, options.turn, options.rounds, first=(2, 3), repeats=1)
-        after = rates(options, threads)
-        read, copy = (max(pair) for pair in zip(before, after))
-        ours, exact, rounded = (statistics.median(t) for t in times)
-        return {"shape": shape, "rows": options.rows, "block": options.block, "threads": threads, "weights_mb": bytes_read / 1e6, "read_gb_s": read / 1e9, "copy_gb_s": copy / 1e9,
-                "ours_ms": ours * 1e3, "ours_gb_s": bytes_read / ours / 1e9, "over_read": ours * read / bytes_read, "over_copy": ours * copy / bytes_read,
-                "ort0_ms": exact * 1e3, "ort4_ms": rounded * 1e3, "ort0_over_ours": statistics.median(b / a for a, b in zip(times[0], times[1])),
-                "ort4_over_ours": statistics.median(b / a for a, b in zip(times[0], times[2])), "error0": errors[0], "error4": errors[1], "rounds": options.rounds}
+        rounds = []  # ours, accuracy_level 0, 4; bytes a second: others on the machine change all of them together
+        for _ in range(options.rounds):
+            times = [t[0] for t in engines.times_in_turns(workers, options.turn, 1, first=(1, 3), repeats=1)]
+            rounds.append((*times, *rates(options, threads)))
+
+        def median(of):
+            return statistics.median(of(*r) for r in rounds)
+
+        return {"shape": shape, "rows": options.rows, "block": options.block, "threads": threads, "weights_mb": bytes_read / 1e6,
+                "read_gb_s": median(lambda o, a, b, read, copy: read / 1e9), "copy_gb_s": median(lambda o, a, b, read, copy: copy / 1e9),
+                "ours_ms": median(lambda o, *_: o * 1e3), "ours_gb_s": median(lambda o, *_: bytes_read / o / 1e9),
+                "over_read": median(lambda o, a, b, read, copy: o * read / bytes_read), "over_copy": median(lambda o, a, b, read, copy: o * copy / bytes_read),
+                "ort0_ms": median(lambda o, a, *_: a * 1e3), "ort4_ms": median(lambda o, a, b, *_: b * 1e3),
+                "ort0_over_ours": median(lambda o, a, *_: a / o), "ort4_over_ours": median(lambda o, a, b, *_: b / o),
+                "error0": errors[0], "error4": errors[1], "rounds": options.rounds}
     finally:
         for worker in workers:
             worker.close()

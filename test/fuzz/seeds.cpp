@@ -171,7 +171,8 @@ void writeFewBits()
     saveModel("few_bits", m);
     m = model({2, 40}, 21);
     auto& other = *m.mutable_graph();
-    bytes(other, "q", tw_onnx::TensorProto::INT4, {18, 40}, 18 * 20);
+    constexpr int kInt4 = 22; // of a later schema
+    bytes(other, "q", kInt4, {18, 40}, 18 * 20);
     tensor<float>(other, "s", {18, 2}, std::vector<float>(36, 0.5F));
     auto& numbers = node(other, "DequantizeLinear", {"q", "s"}, "w");
     auto& block = *numbers.add_attribute();

@@ -4,6 +4,7 @@
 //   y = (x - zero) scale and y = clamp(round(x / scale) + zero); of index i along the axis scale and zero are those of i / block
 #include <algorithm>
 
+#include "onnx/few_bits.h"
 #include "onnx/integers.h"
 #include "onnx/quantized.h"
 #include "onnx/weights.h"
@@ -117,8 +118,11 @@ DataType typeOfResult(ImportContext& ctx, DataType ofScale)
                          onnxTypeName(int(std::clamp<int64_t>(asked, -1, INT32_MAX)))));
 }
 
-Constant decompressed(ImportContext& ctx, Constant const& x, Steps const& s, DataType type)
+Constant decompressed(ImportContext& ctx)
 {
+    Constant const& x = ctx.input(0).constant();
+    Steps const s = stepsOf(ctx, x.dims);
+    DataType const type = typeOfResult(ctx, s.scale.type());
     for (Value const& v : {ctx.input(0), s.scale, s.zero})
         ctx.decideBy(v);
     Constant const& scale = s.scale.constant();
@@ -128,8 +132,36 @@ Constant decompressed(ImportContext& ctx, Constant const& x, Steps const& s, Dat
     for (int64_t i = 0; i < y.count; ++i) {
         int64_t const at = places(i);
         double const zero = s.zero.isNull() ? 0 : s.zero.constant().floatAt(at);
-        ctx.store(y, i, (x.floatAt(i) - zero) * scale.floatAt(at));
+        double const q = x.later ? x.later->integers.at(i) : x.floatAt(i);
+        ctx.store(y, i, (q - zero) * scale.floatAt(at));
     }
+    return y;
+}
+
+bool isZero(Value const& v)
+{
+    if (v.isNull())
+        return true;
+    if (!v.isConstant())
+        return false;
+    for (int64_t i = 0; i < v.constant().count; ++i)
+        if (v.constant().floatAt(i) != 0)
+            return false;
+    return true;
+}
+
+// Numbers that wait for a node that reads them: a product takes the integers themselves.
+Constant asMatrix(ImportContext& ctx, Steps const& s, DataType type)
+{
+    Constant y;
+    y.type = type;
+    y.dims = ctx.input(0).dims();
+    y.count = ctx.input(0).constant().count;
+    auto later = std::make_shared<Later>();
+    later->made = ctx.later(decompressed);
+    later->matrix = std::make_shared<QuantizedMatrix>(
+        QuantizedMatrix{ctx.input(0), s.scale, isZero(s.zero) ? Value() : s.zero, s.axis, s.block, s.inBlocks});
+    y.later = std::move(later);
     return y;
 }
 
@@ -147,18 +179,6 @@ bool isOtherKind(Value const& v)
     default:
         return false;
     }
-}
-
-bool isZero(Value const& v)
-{
-    if (v.isNull())
-        return true;
-    if (!v.isConstant())
-        return false;
-    for (int64_t i = 0; i < v.constant().count; ++i)
-        if (v.constant().floatAt(i) != 0)
-            return false;
-    return true;
 }
 
 // What QuantizeLinear makes.
@@ -212,26 +232,29 @@ bool dequantizedAsNumbers(ImportContext& ctx)
 {
     if (!ctx.hasInput(0) || !ctx.hasInput(1))
         return false;
-    Value const& x = ctx.input(0);
-    Value const zero = ctx.optionalInput(2);
+    Value const x = ctx.input(0), zero = ctx.optionalInput(2);
     bool const inBlocks = ctx.attrInt("block_size", 0) != 0;
     bool const isFloat = x.isConstant() && isFloating(x.type()); // FLOAT8 and the like
     bool const isKnown = x.isConstant() && ctx.input(1).isConstant() && (zero.isNull() || zero.isConstant());
     bool const isByte = x.type() == DataType::kINT8 || x.integers() == Integers::kUint8;
     bool const isAsymmetric =
         isKnown && isByte && !ctx.takesZeroPoints() && (x.type() != DataType::kINT8 || !isZero(zero));
-    if (!inBlocks && !isOtherKind(x) && !isFloat && !isAsymmetric)
+    if (!inBlocks && !isOtherKind(x) && !isFloat && !isAsymmetric) {
+        ctx.withValues(0);
         return false;
+    }
     ctx.check(!isFloating(x.type()) || isFloat || x.integers() != Integers::kOfType,
               "its input is " + std::string(typeName(x.type())) + "; integers can be dequantized");
     Steps const s = stepsOf(ctx, x.dims());
     DataType const type = typeOfResult(ctx, s.scale.type());
     if (isKnown) {
-        ctx.setOutput(0, decompressed(ctx, x.constant(), s, type));
+        bool const isNarrow = x.type() == DataType::kINT8 || x.constant().later;
+        ctx.setOutput(0, isNarrow && x.rank() == 2 ? asMatrix(ctx, s, type) : decompressed(ctx));
         return true;
     }
+    ctx.withValues(0);
     InFloat const inFloat(ctx);
-    ITensor* y = &wholeFloats(ctx, x);
+    ITensor* y = &wholeFloats(ctx, ctx.input(0));
     ITensor& like = *y;
     if (!isZero(s.zero))
         y = &ctx.elementwise(*y, spreadOver(ctx, wholeFloats(ctx, s.zero), like, s), Op::kSUB);

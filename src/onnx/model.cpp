@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "onnx/few_bits.h"
 #include "onnx/fold.h"
 #include "onnx/importer.h"
 #include "onnx/integers.h"
@@ -289,11 +290,43 @@ tw_onnx::FunctionProto const* ModelImporter::functionOf(tw_onnx::NodeProto const
     return isImported ? nullptr : it->second;
 }
 
+namespace {
+
+// Whether the operator's importer knows constants without values (Constant::later) as this input.
+bool takesLater(tw_onnx::NodeProto const& node, size_t input)
+{
+    std::string const& op = node.op_type();
+    if (!isDefaultDomain(node.domain()))
+        return node.domain() == kMicrosoft && op == "MatMulNBits" && (input == 1 || input == 3);
+    return ((op == "DequantizeLinear" || op == "Transpose") && input == 0) ||
+           ((op == "MatMul" || op == "Gemm") && input == 1);
+}
+
+// Whether the output is a constant without values, as an input is. Other inputs have values then, but of those that DequantizeLinear
+// and products take.
+bool keepsIntegers(OnnxNode& ctx)
+{
+    for (int i = 0; i < ctx.nbInputs(); ++i) {
+        Value const v = ctx.optionalInput(i);
+        if (!v.isConstant() || !v.constant().later)
+            continue;
+        if (keptInteger(ctx))
+            return true;
+        bool const isProduct = v.constant().later->matrix && ctx.opType() != "Transpose" && !ctx.isConstant(0);
+        if (!isProduct && ctx.opType() != "DequantizeLinear")
+            ctx.withValues(i);
+    }
+    return false;
+}
+
+} // namespace
+
 void ModelImporter::importNode(tw_onnx::GraphProto const& graph, int index)
 {
     tw_onnx::NodeProto const& node = graph.node(index);
-    auto inputs =
-        mapped<Value>(node.input(), [&](std::string const& name) { return name.empty() ? Value() : find(name); });
+    std::vector<Value> inputs;
+    for (std::string const& name : node.input())
+        inputs.push_back(name.empty() ? Value() : find(name, takesLater(node, inputs.size())));
     OnnxNode ctx(*this, node, std::move(inputs), opset_, false, index);
     tw_onnx::FunctionProto const* const function = functionOf(node);
     bool const known = isDefaultDomain(node.domain()) && !function;
@@ -301,6 +334,8 @@ void ModelImporter::importNode(tw_onnx::GraphProto const& graph, int index)
         checkKinds(ctx);
     if (function) {
         importFunction(ctx, *function);
+    } else if (known && keepsIntegers(ctx)) {
+        // its output is set
     } else if (!known || !fold(ctx)) {
         if (known)
             prepareIntegers(ctx);
@@ -378,6 +413,7 @@ void ModelImporter::markOutputs(tw_onnx::GraphProto const& graph)
         if (it == values().end() || it->second.isNull())
             fail(ErrorCode::kINVALID_GRAPH, "output '" + output.name() + "' is defined by no node");
         auto const& type = output.type();
+        withValues(it->second);
         if (it->second.isSequence()) { // one output for each element
             std::vector<Value> const elements = it->second.elements();
             int const elementType = type.sequence_type().elem_type().tensor_type().elem_type();

@@ -92,8 +92,9 @@ private:
         std::function<ITensor&(ITensor&)> enter;        // what a tensor from around goes through
         std::unordered_map<ITensor*, ITensor*> entered; // what it became
     };
-    // Null when nothing has the name.
-    Value find(std::string const& name);
+    // Null when nothing has the name. asItIs: a constant whose values are made later stays that.
+    Value find(std::string const& name, bool asItIs = false);
+    static void withValues(Value& v);
     bool isDefined(std::string const& name) const;
     std::unordered_map<std::string, Value>& values() { return scopes_.back().values; }
     void readInitializers(tw_onnx::GraphProto const& graph);

@@ -117,6 +117,14 @@ std::vector<Value> OnnxNode::importGraph(char const* attr, std::vector<Value> co
     return model_.importSubgraph(attrGraph(attr, where), "graph '" + std::string(attr) + "'", inputs, std::move(enter));
 }
 
+std::function<Constant()> OnnxNode::later(Constant (*compute)(ImportContext& ctx)) const
+{
+    return [&model = model_, &node = node_, inputs = inputs_, opset = opset(), compute] {
+        OnnxNode ctx(model, node, inputs, opset);
+        return compute(ctx);
+    };
+}
+
 std::function<ITensor*()> OnnxNode::again() const
 {
     return [&model = model_, &node = node_, inputs = inputs_, opset = opset(),

@@ -27,6 +27,7 @@ public:
     tw_onnx::AttributeProto const* findAttr(char const* attr) const;
     bool hasAttr(char const* attr) const override { return findAttr(attr) != nullptr; }
     std::optional<Attribute> attribute(char const* attr) const override;
+    std::function<Constant()> later(Constant (*compute)(ImportContext& ctx)) const override;
     int nbGraphInputs(char const* attr, Where where) const override;
     int nbGraphOutputs(char const* attr, Where where) const override;
     bool graphHasOp(char const* attr, std::string const& prefix) const override;

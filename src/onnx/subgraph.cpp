@@ -114,14 +114,23 @@ bool ModelImporter::isDefined(std::string const& name) const
     return std::ranges::any_of(scopes_, [&](Scope const& s) { return s.values.count(name) != 0; });
 }
 
-Value ModelImporter::find(std::string const& name)
+void ModelImporter::withValues(Value& v)
+{
+    if (v.isConstant() && v.constant().later)
+        v = Value(Constant(v.constant().later->values()));
+}
+
+Value ModelImporter::find(std::string const& name, bool asItIs)
 {
     size_t at = scopes_.size();
     while (at > 0 && !scopes_[at - 1].values.count(name))
         --at;
     if (at == 0)
         fail(ErrorCode::kINVALID_GRAPH, "no node, input or initializer defines '" + name + "'");
-    Value v = scopes_[at - 1].values.at(name);
+    Value& found = scopes_[at - 1].values.at(name);
+    if (!asItIs)
+        withValues(found);
+    Value v = found;
     for (; at < scopes_.size() && v.isTensor(); ++at) {
         Scope& inner = scopes_[at];
         if (!inner.enter)
@@ -139,7 +148,14 @@ void ModelImporter::readInitializers(tw_onnx::GraphProto const& graph)
     for (auto const& tensor : graph.initializer()) {
         if (values().count(tensor.name()))
             fail(ErrorCode::kINVALID_GRAPH, "initializer '" + tensor.name() + "' is listed twice");
-        values()[tensor.name()] = Value(weights_.read(tensor, "initializer '" + tensor.name() + "'"));
+        Constant c = weights_.readLater(tensor, "initializer '" + tensor.name() + "'");
+        // Products take such integers in an order of their own.
+        if (int64_t const bytes = c.later                     ? c.count * c.later->integers.bits / 8
+                                  : c.type == DataType::kINT8 ? c.count
+                                                              : 0;
+            scopes_.size() == 1)
+            allowComputed(2 * bytes);
+        values()[tensor.name()] = Value(std::move(c));
     }
 }
 

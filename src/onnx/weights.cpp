@@ -296,6 +296,28 @@ std::string_view WeightReader::bytesOf(TensorProto const& tensor, std::string co
 
 Constant WeightReader::read(TensorProto const& tensor, std::string const& what)
 {
+    std::string_view bytes;
+    Constant const c = described(tensor, what, bytes);
+    return withValues(c, tensor, what, bytes);
+}
+
+Constant WeightReader::readLater(TensorProto const& tensor, std::string const& what)
+{
+    std::string_view bytes;
+    Constant c = described(tensor, what, bytes);
+    IntegerRange const range = rangeOf(c.integers);
+    if (!bytes.data() || c.integers == Integers::kOfType || range.bits > 8)
+        return withValues(std::move(c), tensor, what, bytes);
+    auto later = std::make_shared<Later>();
+    later->integers = {reinterpret_cast<uint8_t const*>(bytes.data()), range.bits, range.lowest < 0};
+    later->made = [this, c, &tensor, what, bytes] { return withValues(c, tensor, what, bytes); };
+    c.later = std::move(later);
+    return c;
+}
+
+// All but the values; `bytes`: as the model has them, null where they lie in fields of numbers.
+Constant WeightReader::described(TensorProto const& tensor, std::string const& what, std::string_view& bytes)
+{
     int const onnxType = tensor.data_type();
     Constant c;
     c.name = tensor.name();
@@ -327,7 +349,7 @@ Constant WeightReader::read(TensorProto const& tensor, std::string const& what)
     if (empty)
         c.count = 0;
 
-    std::string_view const bytes = bytesOf(tensor, what);
+    bytes = bytesOf(tensor, what);
     int64_t const typedCount = onnxType == TensorProto::FLOAT    ? tensor.float_data_size()
                                : onnxType == TensorProto::DOUBLE ? tensor.double_data_size()
                                : onnxType == TensorProto::INT64  ? tensor.int64_data_size()
@@ -339,7 +361,16 @@ Constant WeightReader::read(TensorProto const& tensor, std::string const& what)
                                                     describe(c.dims), onnxTypeName(onnxType), c.count,
                                                     bytes.data() ? fmt::format("{} bytes", bytes.size())
                                                                  : fmt::format("{} elements", typedCount)));
+    if (c.type == DataType::kUINT8)
+        c.type = DataType::kINT32;
+    return c;
+}
 
+Constant WeightReader::withValues(Constant c, TensorProto const& tensor, std::string const& what,
+                                  std::string_view bytes)
+{
+    int const onnxType = tensor.data_type();
+    ElementType const* const e = elementType(onnxType);
     auto room = [&](int64_t elementSize) {
         void* p = memory_.allocate(c.count * elementSize);
         if (!p)
@@ -460,8 +491,6 @@ Constant WeightReader::read(TensorProto const& tensor, std::string const& what)
         });
         break;
     }
-    if (c.type == DataType::kUINT8)
-        c.type = DataType::kINT32;
     static char const kNothing[8]{};
     if (!c.values)
         c.values = kNothing; // empty tensors

@@ -26,8 +26,13 @@ public:
 
     // Throws ImportError. Data that needs no conversion stays where it is: in `tensor`, which must outlive the result.
     Constant read(tw_onnx::TensorProto const& tensor, std::string const& what);
+    // Integers of up to 8 bits that the API has no type for stay as they are at first: Constant::later.
+    Constant readLater(tw_onnx::TensorProto const& tensor, std::string const& what);
 
 private:
+    Constant described(tw_onnx::TensorProto const& tensor, std::string const& what, std::string_view& bytes);
+    Constant withValues(Constant c, tw_onnx::TensorProto const& tensor, std::string const& what,
+                        std::string_view bytes);
     std::string_view bytesOf(tw_onnx::TensorProto const& tensor, std::string const& what);
     std::string_view readExternal(tw_onnx::TensorProto const& tensor, std::string const& what);
     // The bytes of a file, which are read when somebody looks at them. They stay for the life of the parser.

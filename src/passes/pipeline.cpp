@@ -35,6 +35,7 @@ std::vector<Pass> const& pipeline()
         {"remove_identities", removeIdentities, Form::kImported, Form::kCanonical, 1},
         // After the last of them nothing is dead but what the fusions leave; they leave nothing.
         {"remove_dead_rows", removeDeadRows, Form::kCanonical, Form::kCanonical, 0},
+        {"keep_integer_weights", keepIntegerWeights, Form::kCanonical, Form::kCanonical, 0},
         {"fold_padding", foldPadding, Form::kCanonical, Form::kCanonical, 0},
         {"fold_scale_into_convolution", foldScaleIntoConvolution, Form::kCanonical, Form::kCanonical, 0},
         {"fuse_layer_norm", fuseLayerNorm, Form::kCanonical, Form::kCanonical, 0},

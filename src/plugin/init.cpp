@@ -61,6 +61,7 @@ constexpr Published kPublished[] = {
     {"InstanceNormalization_TRT", "2"},
     {"LReLU_TRT", "1"},
     {"LayerNorm", "1"},
+    {"MatMulNBits", "1"},
     {"MultilevelCropAndResize_TRT", "1"},
     {"MultilevelProposeROI_TRT", "1"},
     {"MultiscaleDeformableAttnPlugin_TRT", "1"},

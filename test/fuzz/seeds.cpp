@@ -137,8 +137,56 @@ void writePluginModels()
     }
 }
 
+// Products by integers of 4 bits: MatMulNBits, and DequantizeLinear of blocks with a Transpose behind it.
+void writeFewBits()
+{
+    auto const bytes = [](tw_onnx::GraphProto& g, char const* name, int type, std::vector<int64_t> const& dims,
+                          size_t count) {
+        auto& t = *g.add_initializer();
+        t.set_name(name);
+        t.set_data_type(type);
+        for (int64_t d : dims)
+            t.add_dims(d);
+        std::string raw(count, '\0');
+        for (size_t i = 0; i < count; ++i)
+            raw[i] = char(37 * i);
+        t.set_raw_data(raw);
+    };
+    tw_onnx::ModelProto m = model({2, 40}, 21);
+    auto& g = *m.mutable_graph();
+    bytes(g, "b", tw_onnx::TensorProto::UINT8, {18, 2, 16}, 18 * 2 * 16);
+    bytes(g, "z", tw_onnx::TensorProto::UINT8, {18, 1}, 18);
+    tensor<float>(g, "s", {18, 2}, std::vector<float>(36, 0.5F));
+    auto& product = node(g, "MatMulNBits", {"x", "b", "s", "z"}, "y");
+    product.set_domain("com.microsoft");
+    for (auto const& [name, number] : {std::pair{"K", 40}, {"N", 18}, {"bits", 4}, {"block_size", 32}}) {
+        auto& a = *product.add_attribute();
+        a.set_name(name);
+        a.set_type(tw_onnx::AttributeProto::INT);
+        a.set_i(number);
+    }
+    auto& set = *m.add_opset_import();
+    set.set_domain("com.microsoft");
+    set.set_version(1);
+    saveModel("few_bits", m);
+    m = model({2, 40}, 21);
+    auto& other = *m.mutable_graph();
+    constexpr int kInt4 = 22; // of a later schema
+    bytes(other, "q", kInt4, {18, 40}, 18 * 20);
+    tensor<float>(other, "s", {18, 2}, std::vector<float>(36, 0.5F));
+    auto& numbers = node(other, "DequantizeLinear", {"q", "s"}, "w");
+    auto& block = *numbers.add_attribute();
+    block.set_name("block_size");
+    block.set_type(tw_onnx::AttributeProto::INT);
+    block.set_i(32);
+    node(other, "Transpose", {"w"}, "turned");
+    node(other, "MatMul", {"x", "turned"}, "y");
+    saveModel("integers_in_blocks", m);
+}
+
 void writeModels()
 {
+    writeFewBits();
     auto conv = model({1, 2, 5, 5}, 13);
     tensor<float>(*conv.mutable_graph(), "w", {3, 2, 3, 3}, std::vector<float>(54, 0.25f));
     node(*conv.mutable_graph(), "Conv", {"x", "w"}, "c");

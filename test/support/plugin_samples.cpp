@@ -80,6 +80,8 @@ constexpr PluginSample kSamples[] = {
     {"InstanceNormalization_TRT", "2", TW_INSTANCES},
     {"LayerNorm", "1", "epsilon=0.00001 axis=-1", "t2x3x8*1 t8*1 t8*1"},
     {"LReLU_TRT", "1", "negSlope=0.1", "t2x3x4*1"},
+    {"MatMulNBits", "1", "K=64 bits=4 block_size=32 zero_points=1 g_idx=0 bias=1",
+     "t2x3x64*1 i5x2x4<2147483647 f5x2 f5x2*1 t5*1"},
     {"MultilevelCropAndResize_TRT", "1", "pooled_size=3 image_size=3,64,96",
      "t2x12x4*80 t2x3x16x24 t2x3x8x12 t2x3x4x6 t2x3x2x3 t2x3x1x2"},
     {"MultilevelProposeROI_TRT", "1",

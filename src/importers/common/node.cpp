@@ -152,6 +152,12 @@ std::vector<float> ImportContext::constantFloats(int i, char const* what, Where 
     return constant(i, what, where).floats();
 }
 
+void ImportContext::withValues(int i)
+{
+    if (Value& v = inputs_[size_t(i)]; v.isConstant() && v.constant().later)
+        v = Value(Constant(v.constant().later->values()));
+}
+
 void ImportContext::setOutput(int i, Value value, Where where)
 {
     if (i >= nbOutputs())

@@ -78,6 +78,10 @@ public:
     bool hasInput(int i) const { return i < nbInputs() && !inputs_[i].isNull(); }
     Value const& input(int i, Where where = Where::current()) const; // error when left out
     Value optionalInput(int i) const;                                // null when left out
+    // Makes the values of an input that has none yet (Constant::later).
+    void withValues(int i);
+    // A function that computes a constant of this node's inputs and attributes when the node is gone.
+    virtual std::function<Constant()> later(Constant (* /*compute*/)(ImportContext& ctx)) const { return {}; }
     bool isConstant(int i) const { return hasInput(i) && inputs_[i].isConstant(); }
     ITensor& tensor(int i, Where where = Where::current()); // a constant becomes a constant layer
     // "<input> must be an initializer!" unless the input is a constant.

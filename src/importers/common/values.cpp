@@ -30,6 +30,13 @@ TensorRef elementsOf(Constant const& c)
 
 } // namespace
 
+Constant const& Later::values() const
+{
+    if (!kept_)
+        kept_ = std::make_shared<Constant const>(made());
+    return *kept_;
+}
+
 int64_t Constant::intAt(int64_t i) const
 {
     double const v = floatAt(i);

@@ -65,6 +65,39 @@ enum class Integers : uint8_t
 
 struct Computed;
 
+// Integers of an initializer as the model has them: row-major, those of fewer than 8 bits several in a byte, the lower ones
+// first.
+struct FewBits
+{
+    uint8_t const* bytes = nullptr; // null: there are none
+    int bits = 8;
+    bool isSigned = false;
+
+    int at(int64_t i) const
+    {
+        int64_t const inByte = 8 / bits;
+        int const sign = isSigned ? 1 << (bits - 1) : 0;
+        return ((bytes[i / inByte] >> (i % inByte * bits) & ((1 << bits) - 1)) ^ sign) - sign;
+    }
+};
+
+struct QuantizedMatrix;
+struct Constant;
+
+// How a constant's values are made when a node reads them that does not take it as it is. Weights of few bits would need four
+// bytes for each.
+struct Later
+{
+    std::function<Constant()> made;
+    FewBits integers;                              // that the values are
+    std::shared_ptr<QuantizedMatrix const> matrix; // or: what they are computed of; may be null
+
+    Constant const& values() const; // made once, however many nodes read them
+
+private:
+    mutable std::shared_ptr<Constant const> kept_;
+};
+
 // A value known at import: an initializer, a Constant node or the result of folding. `values` lives as long as the
 // parser.
 struct Constant
@@ -78,6 +111,8 @@ struct Constant
     // How it is computed of initializers that a refit may replace: asTensor() gives layers that compute it. Null: it is as it
     // stands.
     std::shared_ptr<Computed> computed;
+    // Not null: `values` is null, and nodes get this constant as it is alone where they ask for it (ModelImporter::find()).
+    std::shared_ptr<Later const> later;
 
     nvinfer1::Weights weights() const { return {type, count ? values : nullptr, count}; }
     int64_t intAt(int64_t i) const;  // any type; an import error where there is no element i
@@ -130,6 +165,16 @@ private:
     std::shared_ptr<std::vector<Value> const> sequence_;
     bool isConstant_ = false, isMissing_ = false;
     Integers integers_ = Integers::kOfType;
+};
+
+// Numbers scale (q - zero) of a matrix of constants q that are integers of 2, 4 or 8 bits.
+struct QuantizedMatrix
+{
+    Value q, scale, zero; // zero: null for 0
+    int axis = -1;        // of q, along which scales differ; -1: there is one
+    int64_t block = 1;    // indices along the axis that share one
+    bool inBlocks = false;
+    bool isTransposed = false; // the numbers are those of q with both dimensions exchanged
 };
 
 // How a constant was computed of others, which a refit may replace.

@@ -7,6 +7,7 @@
 #define TW_DOUBLES 8
 #include "kernels/cpu/functions_vectors.h"
 #include "kernels/cpu/int8_pixels_vectors.h"
+#include "kernels/cpu/limbs_vectors.h"
 #include "kernels/cpu/magnitudes_vectors.h"
 #include "kernels/cpu/rows_vectors.h"
 #include "kernels/cpu/token_weights_vectors.h"

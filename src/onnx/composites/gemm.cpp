@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gemm: y = alpha * A' * B' + beta * C.
-#include "onnx/importer.h"
+#include "onnx/few_bits.h"
 
 namespace tw::onnx {
 
@@ -17,12 +17,18 @@ ITensor& scaled(ImportContext& ctx, ITensor& x, float factor)
 
 ITensor& gemm(ImportContext& ctx)
 {
-    ITensor &a = ctx.tensor(0), &b = ctx.tensor(1);
-    if (a.getDimensions().nbDims != 2 || b.getDimensions().nbDims != 2)
-        ctx.invalid("A and B must be matrices, their shapes are " + describe(a.getDimensions()) + " and " +
-                    describe(b.getDimensions()));
+    Dims const a = ctx.input(0).dims(), b = ctx.input(1).dims();
+    if (a.nbDims != 2 || b.nbDims != 2)
+        ctx.invalid("A and B must be matrices, their shapes are " + describe(a) + " and " + describe(b));
     float const beta = ctx.attrFloat("beta", 1);
-    ITensor* y = &ctx.matmul(a, b, ctx.attrInt("transA", 0) != 0, ctx.attrInt("transB", 0) != 0);
+    bool const turnsA = ctx.attrInt("transA", 0) != 0, turnsB = ctx.attrInt("transB", 0) != 0;
+    ITensor* y = nullptr;
+    if (turnsA)
+        ctx.withValues(1);
+    else
+        y = multipliedByIntegers(ctx, turnsB);
+    if (!y)
+        y = &ctx.matmul(ctx.tensor(0), ctx.tensor(1), turnsA, turnsB);
     y = &scaled(ctx, *y, ctx.attrFloat("alpha", 1));
     if (ctx.hasInput(2) && beta != 0) {
         if (ctx.input(2).rank() > 2)

@@ -2,7 +2,7 @@
 // MatMul with numpy's rules: a 1-D operand is a vector, leading dimensions are broadcast.
 #include <algorithm>
 
-#include "onnx/importer.h"
+#include "onnx/few_bits.h"
 
 namespace tw::onnx {
 
@@ -12,7 +12,8 @@ using nvinfer1::MatrixOperation;
 
 void importMatMul(ImportContext& ctx)
 {
-    ctx.setOutput(0, multiplied(ctx, ctx.tensor(0), ctx.tensor(1)));
+    ITensor* const y = multipliedByIntegers(ctx, false);
+    ctx.setOutput(0, y ? *y : multiplied(ctx, ctx.tensor(0), ctx.tensor(1)));
 }
 
 } // namespace

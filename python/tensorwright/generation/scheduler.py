@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many sequences at a time: each has a slot, all slots with a sequence take a step together, and prompts are read a piece between steps."""
+
+from __future__ import annotations
+
+import collections
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .runs import Runs
+from .sampling import Rows, Sampler
+from .settings import Settings
+from .text import Growing, Stops, Tokenizer
+
+log = logging.getLogger("tensorwright")
+
+
+@dataclass
+class Piece:
+    """A token that has been chosen, and the text that may be shown since. token None: text alone, at the end. reason: why it is the last
+    one: "stop" (an end token or a stop string), "length", "cancelled", "error"; error: what a failed run said."""
+
+    token: int | None
+    text: str = ""
+    logprob: float = 0.0
+    top: list[tuple[int, float]] = field(default_factory=list)
+    reason: str | None = None
+    error: str | None = None
+
+
+@dataclass(eq=False)
+class Sequence:
+    """A request for one sequence. emit(piece) is called for each piece, by who steps the scheduler. number: among those of its seed."""
+
+    prompt: list[int]
+    settings: Settings
+    emit: Callable[[Piece], None]
+    client: str = ""
+    number: int = 0
+    cancelled: bool = False
+    arrived: float = field(default_factory=time.monotonic)
+
+    def cancel(self) -> None:
+        """Frees its slot before the next step."""
+        self.cancelled = True
+
+
+class _Waiting:
+    """Sequences that wait, by client: each client has its turn."""
+
+    def __init__(self):
+        self._clients: collections.OrderedDict[str, collections.deque] = collections.OrderedDict()
+        self.count = 0
+
+    def add(self, sequence: Sequence) -> None:
+        self._clients.setdefault(sequence.client, collections.deque()).append(sequence)
+        self.count += 1
+
+    def next(self) -> Sequence | None:
+        while self._clients:
+            client, queue = next(iter(self._clients.items()))
+            sequence = queue.popleft()
+            self.count -= 1
+            if queue:
+                self._clients.move_to_end(client)
+            else:
+                del self._clients[client]
+            if not sequence.cancelled:
+                return sequence
+            sequence.emit(Piece(None, reason="cancelled"))
+        return None
+
+    def drop_cancelled(self) -> None:
+        for client in list(self._clients):
+            queue = self._clients[client]
+            kept = collections.deque()
+            for sequence in queue:
+                if sequence.cancelled:
+                    self.count -= 1
+                    sequence.emit(Piece(None, reason="cancelled"))
+                else:
+                    kept.append(sequence)
+            if kept:
+                self._clients[client] = kept
+            else:
+                del self._clients[client]
+
+
+class _Slot:
+    """A row of the caches. tokens: those of its sequence; read: how many of them the cache has, also when the sequence has ended."""
+
+    def __init__(self, number: int):
+        self.number, self.sequence, self.tokens, self.read, self.ready = number, None, [], 0, False
+        self.text, self.stops, self.used = None, None, 0
+
+
+class Scheduler:
+    """step() moves everything on: it frees slots of those that are cancelled, gives free ones away, reads a piece of one prompt, and
+    chooses a token for each sequence whose prompt has been read. Whoever calls it does so alone."""
+
+    def __init__(self, runs: Runs, sampler: Sampler, tokenizer: Tokenizer | None, ends: tuple[int, ...], reuse: bool = True):
+        self.runs, self.sampler, self.tokenizer, self.ends, self.reuse = runs, sampler, tokenizer, frozenset(ends), reuse and runs.kept
+        self.capacity = runs.plan.capacity
+        self._slots = [_Slot(i) for i in range(runs.plan.slots)]
+        self._waiting, self._clock = _Waiting(), 0
+        self._rows, self._one = Rows(runs.memory, runs.plan.slots, self.capacity), Rows(runs.memory, 1, self.capacity)
+        self.reused = 0  # tokens of prompts that did not have to be read
+
+    def submit(self, sequence: Sequence) -> None:
+        self._waiting.add(sequence)
+
+    @property
+    def waiting(self) -> int:
+        return self._waiting.count
+
+    @property
+    def running(self) -> int:
+        return sum(s.sequence is not None for s in self._slots)
+
+    def step(self) -> bool:
+        """Whether there is more to do."""
+        try:
+            self._step()
+        except Exception as error:  # an engine that fails ends those that were in it, and nobody else
+            log.error("a step of generation failed: %s", error)
+            for slot in self._slots:
+                if slot.sequence:
+                    self._end(slot, Piece(None, reason="error", error=str(error)))
+                self._forget(slot)
+        return bool(self.running or self._waiting.count)
+
+    def idle(self) -> None:
+        """Steps until nothing is left, and forgets what caches hold."""
+        while self.step():
+            pass
+        for slot in self._slots:
+            self._forget(slot)
+
+    def _step(self) -> None:
+        for slot in self._slots:
+            if slot.sequence and slot.sequence.cancelled:
+                self._end(slot, Piece(None, reason="cancelled"))
+        self._waiting.drop_cancelled()
+        while any(s.sequence is None for s in self._slots):
+            sequence = self._waiting.next()
+            if sequence is None:
+                break
+            self._begin(sequence)
+        reading = [s for s in self._slots if s.sequence and not s.ready]
+        if reading:
+            self._read(min(reading, key=lambda s: s.used))
+        self._choose()
+
+    def _begin(self, sequence: Sequence) -> None:
+        """Gives a sequence the free slot that knows most of its prompt."""
+        free = [s for s in self._slots if s.sequence is None]
+        common = {s.number: _common(s.tokens, sequence.prompt, s.read) if self.reuse else 0 for s in free}
+        # Of equals the first: steps are for rows up to the last one in use. A slot that others may go on from is kept where there is another.
+        slot = max(free, key=lambda s: (common[s.number], s.read == 0, -s.number))
+        slot.read = min(common[slot.number], len(sequence.prompt) - 1)
+        self.reused += slot.read
+        slot.sequence, slot.tokens, slot.ready = sequence, list(sequence.prompt), False
+        self._clock += 1
+        slot.used = self._clock
+        slot.text = Growing(self.tokenizer) if self.tokenizer else None
+        slot.stops = Stops(sequence.settings.stop)
+
+    def _read(self, slot: _Slot) -> None:
+        """A piece of a prompt; behind the last one comes the first token."""
+        tokens = slot.tokens[slot.read : slot.read + self.runs.chunk]
+        self.runs.prefill(slot.number, tokens, slot.read)
+        slot.read += len(tokens)
+        if slot.read < len(slot.tokens):
+            return
+        sequence, prompt = slot.sequence, len(slot.tokens)
+        floats, ints = sequence.settings.rows(prompt, self.capacity, sequence.number)
+        self._one.set(0, slot.tokens, prompt, floats, ints)
+        token, over, logprob = (x[0] for x in self.sampler.choose(self._one, 1, self.runs.first.address))
+        logits = self.runs.first.read()[0] if sequence.settings.logprobs else None
+        slot.ready = True
+        if self._take(slot, int(token), bool(over), float(logprob), logits):
+            self._rows.set(slot.number, slot.tokens, prompt, floats, ints)
+
+    def _choose(self) -> None:
+        """A token for each sequence that is ready."""
+        ready = [s for s in self._slots if s.ready and s.read < len(s.tokens)]
+        if not ready:
+            return
+        count = self._bucket(ready[-1].number + 1)
+        lengths = [min(s.read, self.capacity - 1) for s in self._slots[:count]]
+        # A row that takes no part writes behind what it has, where nothing is; a full one has no such place, so it loses its last token.
+        for slot, length in zip(self._slots, lengths):
+            if slot not in ready:
+                slot.read = length
+        tokens = [s.tokens[s.read] if s in ready else -1 for s in self._slots[:count]]
+        self.runs.step(tokens, lengths)
+        token, over, logprob = self.sampler.choose(self._rows, count, self.runs.logits.address)
+        logits = self.runs.logits.read() if any(s.sequence.settings.logprobs for s in ready) else None
+        for slot in ready:
+            n = slot.number
+            slot.read += 1
+            self._take(slot, int(token[n]), bool(over[n]), float(logprob[n]), None if logits is None else logits[n])
+
+    def _bucket(self, rows: int) -> int:
+        count = 1
+        while count < rows:
+            count *= 2
+        return min(count, len(self._slots))
+
+    def _take(self, slot: _Slot, token: int, over: bool, logprob: float, logits) -> bool:
+        """What becomes of a chosen token; whether the sequence goes on."""
+        sequence, settings = slot.sequence, slot.sequence.settings
+        if not np.isfinite(logprob):  # no token may come: numbers that are none
+            self._end(slot, Piece(None, reason="error", error="the model gave no number for any token that may come"))
+            self.runs.clear(slot.number)
+            self._forget(slot)
+            return False
+        slot.tokens.append(token)
+        ended = token in self.ends or token in settings.stop_token_ids
+        text = slot.text.add(token) if slot.text and not ended else ""
+        piece = Piece(token, slot.stops.add(text), logprob, _best(logits, settings.logprobs) if settings.logprobs else [])
+        if ended or slot.stops.found:
+            piece.reason = "stop"
+        elif over or len(slot.tokens) >= self.capacity:
+            piece.reason = "length"
+        if not piece.reason:
+            sequence.emit(piece)
+            return True
+        if slot.text and not slot.stops.found:
+            piece.text += slot.stops.add(slot.text.end())
+            piece.reason = "stop" if slot.stops.found else piece.reason
+            piece.text += slot.stops.end()
+        self._end(slot, piece)
+        return False
+
+    def _end(self, slot: _Slot, piece: Piece) -> None:
+        sequence = slot.sequence
+        slot.sequence = slot.text = slot.stops = None
+        slot.ready = False
+        slot.tokens = slot.tokens[: slot.read]
+        self._rows.free(slot.number)
+        if not self.reuse:
+            self._forget(slot)
+        sequence.emit(piece)
+
+    @staticmethod
+    def _forget(slot: _Slot) -> None:
+        slot.tokens, slot.read = [], 0
+
+
+def _common(known: list[int], prompt: list[int], most: int) -> int:
+    """Tokens that both begin with, of the first `most` that a slot has."""
+    count = 0
+    for a, b in zip(known[:most], prompt):
+        if a != b:
+            break
+        count += 1
+    return count
+
+
+def _best(logits, count: int) -> list[tuple[int, float]]:
+    """The tokens with the largest log probabilities."""
+    x = logits.astype(np.float64)
+    x = np.where(np.isnan(x), -np.inf, x)
+    x = x - x.max() - np.log(np.exp(x - x.max()).sum())
+    count = min(count, len(x))
+    best = np.argpartition(-x, count - 1)[:count]
+    return [(int(i), float(x[i])) for i in sorted(best, key=lambda i: (-x[i], i))]

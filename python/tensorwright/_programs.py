@@ -14,9 +14,11 @@ def trtexec():
 
 def main(arguments=None):
     """The program tensorwright: a subcommand and its options; ends with a status."""
-    parser = argparse.ArgumentParser(prog="tensorwright", description="Explains, reports, measures and serves engines and models.")
+    from .generation.program import add as add_generate
+
+    parser = argparse.ArgumentParser(prog="tensorwright", description="Explains, reports, measures and serves engines and models, and writes texts by them.")
     parser.add_argument("--version", action="version", version=_version())
-    commands = parser.add_subparsers(dest="command", required=True, metavar="inspect|report|bench|serve")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="inspect|report|bench|generate|serve")
     inspect = commands.add_parser("inspect", help="says what an engine is: tensors, memory, layers, types")
     inspect.add_argument("plan", help="a plan file")
     inspect.add_argument("--layers", action="store_true", help="a line for each layer")
@@ -47,6 +49,7 @@ def main(arguments=None):
     bench.add_argument("--json", metavar="FILE", help="write the result as JSON")
     bench.add_argument("--html", metavar="FILE", help="write a plot as a page")
     bench.add_argument("--png", metavar="FILE", help="write the plot as a picture (needs matplotlib)")
+    add_generate(commands)
     _add_serve(commands)
     for command in (inspect, report, bench):
         command.add_argument("--device", help="cpu, cuda or cuda:N")
@@ -56,6 +59,8 @@ def main(arguments=None):
             from ._inspect import main as run
         elif options.command == "report":
             from ._report import main as run
+        elif options.command == "generate":
+            from .generation.program import main as run
         elif options.command == "serve":
             try:
                 from .serve import main as run

@@ -15,11 +15,31 @@ from .settings import Settings
 
 def engine(vocabulary: int, beams: int, ends: int, plan: build.Plan, cache) -> Model:
     """The engine of BeamStep for one sequence."""
-    shapes = {"logits": (trt.float32, (beams, vocabulary)), "sequences": (trt.int32, (1, beams, plan.capacity)), "lengths": (trt.int32, (1,)),
-              "prompts": (trt.int32, (1,)), "sums": (trt.float32, (1, beams)), "done": (trt.int32, (1,)),
-              "ended": (trt.int32, (1, beams, plan.capacity)), "ended_lengths": (trt.int32, (1, beams)), "scores": (trt.float32, (1, beams)),
-              "floats": (trt.float32, (1, 7)), "ints": (trt.int32, (1, 10)), "ends": (trt.int32, (ends,))}
-    outputs = ("tokens", "parents", "new_sequences", "new_lengths", "new_sums", "new_done", "new_ended", "new_ended_lengths", "new_scores")
+    shapes = {
+        "logits": (trt.float32, (beams, vocabulary)),
+        "sequences": (trt.int32, (1, beams, plan.capacity)),
+        "lengths": (trt.int32, (1,)),
+        "prompts": (trt.int32, (1,)),
+        "sums": (trt.float32, (1, beams)),
+        "done": (trt.int32, (1,)),
+        "ended": (trt.int32, (1, beams, plan.capacity)),
+        "ended_lengths": (trt.int32, (1, beams)),
+        "scores": (trt.float32, (1, beams)),
+        "floats": (trt.float32, (1, 7)),
+        "ints": (trt.int32, (1, 10)),
+        "ends": (trt.int32, (ends,)),
+    }
+    outputs = (
+        "tokens",
+        "parents",
+        "new_sequences",
+        "new_lengths",
+        "new_sums",
+        "new_done",
+        "new_ended",
+        "new_ended_lengths",
+        "new_scores",
+    )
 
     def make(logger):
         with _memory.chosen(plan.device):
@@ -34,10 +54,21 @@ def search(runs: Runs, step: Model, prompt: list[int], settings: Settings, ends:
     floats, ints = settings.rows(length, capacity, 0)
     sequences = np.zeros((1, beams, capacity), np.int32)
     sequences[:, :, :length] = prompt
-    state = {"sequences": sequences, "lengths": np.array([length], np.int32), "sums": np.where(np.arange(beams) == 0, 0, -1e9).astype(np.float32)[None],
-             "done": np.zeros(1, np.int32), "ended": np.zeros_like(sequences), "ended_lengths": np.zeros((1, beams), np.int32),
-             "scores": np.zeros((1, beams), np.float32)}
-    fixed = {"prompts": np.array([length], np.int32), "floats": floats[None], "ints": ints[None], "ends": np.array(ends or (-1,), np.int32)}
+    state = {
+        "sequences": sequences,
+        "lengths": np.array([length], np.int32),
+        "sums": np.where(np.arange(beams) == 0, 0, -1e9).astype(np.float32)[None],
+        "done": np.zeros(1, np.int32),
+        "ended": np.zeros_like(sequences),
+        "ended_lengths": np.zeros((1, beams), np.int32),
+        "scores": np.zeros((1, beams), np.float32),
+    }
+    fixed = {
+        "prompts": np.array([length], np.int32),
+        "floats": floats[None],
+        "ints": ints[None],
+        "ends": np.array(ends or (-1,), np.int32),
+    }
     for at in range(0, length, runs.chunk):
         runs.prefill(0, prompt[at : at + runs.chunk], at)
     logits = np.repeat(runs.first.read(), beams, 0)

@@ -2,7 +2,8 @@
 """From a decoder's ONNX file to the plan of an engine with caches of fixed capacity, kept on disk by content.
 
 A model that concatenates past and new keys gives a longer cache at each step. Here the new keys are what it gives: TensorScatter writes them
-into the cache that went in, which is then one buffer for ever, with a place of its own for each sequence; what of it holds nothing is masked."""
+into the cache that went in, which is then one buffer for ever, with a place of its own for each sequence; what of it holds nothing is masked.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +40,14 @@ class Plan:
 
 def decoder(path: str, plan: Plan, config: dict, cache, progress) -> Model:
     """The engine, built or from disk."""
-    return kept(path, {"generation": asdict(plan), "config": config}, plan, cache, progress, lambda logger: _build(path, plan, config, logger))
+    return kept(
+        path,
+        {"generation": asdict(plan), "config": config},
+        plan,
+        cache,
+        progress,
+        lambda logger: _build(path, plan, config, logger),
+    )
 
 
 def kept(source, options, plan: Plan, cache, progress, build) -> Model:
@@ -155,10 +163,17 @@ def _joined(network, *parts):
 
 def _new_keys(network, layer, past, present, ids):
     """What the model puts behind the past, [batch, heads, new tokens, head]."""
-    if layer is not None and layer.type == trt.LayerType.CONCATENATION and layer.num_inputs == 2 and layer.get_input(0).name == past.name:
+    if (
+        layer is not None
+        and layer.type == trt.LayerType.CONCATENATION
+        and layer.num_inputs == 2
+        and layer.get_input(0).name == past.name
+    ):
         return layer.get_input(1)
     start = _joined(network, _numbers(network, 0, 0), _shape_part(network, past, 2), _numbers(network, 0))
-    size = _joined(network, *(_shape_part(network, past, a) for a in (0, 1)), _shape_part(network, ids, 1), _shape_part(network, past, 3))
+    size = _joined(
+        network, *(_shape_part(network, past, a) for a in (0, 1)), _shape_part(network, ids, 1), _shape_part(network, past, 3)
+    )
     cut = network.add_slice(present, (0,) * 4, (1,) * 4, (1,) * 4)
     cut.set_input(1, start)
     cut.set_input(2, size)

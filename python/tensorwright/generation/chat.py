@@ -51,7 +51,9 @@ class Template:
     def _start(self):
         self._end()
         environment = {n: v for n, v in os.environ.items() if n in ("PATH", "PYTHONPATH", "LANG", "TZ", "VIRTUAL_ENV")}
-        self._process = subprocess.Popen([sys.executable, _WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
+        self._process = subprocess.Popen(
+            [sys.executable, _WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
+        )
         self._lines = queue.Queue()
         threading.Thread(target=_read, args=(self._process.stdout, self._lines), daemon=True).start()
 

@@ -74,7 +74,9 @@ def _onnx_in(folder: str) -> str:
                 return os.path.join(place, name)
     names = sorted(n for n in os.listdir(folder) if n.endswith(".onnx"))
     if len(names) != 1:
-        raise FileNotFoundError(f"{folder} has {'several ONNX files: ' + ', '.join(names) if names else 'no ONNX file'}; one called {_NAMES[0]} is expected, or name the file")
+        raise FileNotFoundError(
+            f"{folder} has {'several ONNX files: ' + ', '.join(names) if names else 'no ONNX file'}; one called {_NAMES[0]} is expected, or name the file"
+        )
     return os.path.join(folder, names[0])
 
 
@@ -100,10 +102,20 @@ def _add_genai(found: Files) -> None:
     decoder = model.get("decoder") if isinstance(model.get("decoder"), dict) else {}
     search = genai.get("search") if isinstance(genai.get("search"), dict) else {}
     name = decoder.get("filename")
-    if not found.onnx and isinstance(name, str) and os.path.basename(name) == name and os.path.isfile(os.path.join(found.folder, name)):
+    if (
+        not found.onnx
+        and isinstance(name, str)
+        and os.path.basename(name) == name
+        and os.path.isfile(os.path.join(found.folder, name))
+    ):
         found.onnx = os.path.join(found.folder, name)
-    known = {"context_length": model.get("context_length"), "head_dim": decoder.get("head_size"), "hidden_size": decoder.get("hidden_size"),
-             "num_attention_heads": decoder.get("num_attention_heads"), "num_key_value_heads": decoder.get("num_key_value_heads")}
+    known = {
+        "context_length": model.get("context_length"),
+        "head_dim": decoder.get("head_size"),
+        "hidden_size": decoder.get("hidden_size"),
+        "num_attention_heads": decoder.get("num_attention_heads"),
+        "num_key_value_heads": decoder.get("num_key_value_heads"),
+    }
     found.config = {n: v for n, v in known.items() if v is not None} | found.config
     rest = {n: model.get(n) for n in ("eos_token_id", "pad_token_id", "bos_token_id")} | search
     found.generation = {n: v for n, v in rest.items() if v is not None} | found.generation

@@ -27,7 +27,8 @@ _USUAL_CAPACITY = 2048
 @dataclass
 class Generation:
     """What came of a prompt: `tokens` behind it, the end token included; `text` None where there is no tokenizer; `reason`: "stop" or
-    "length"; `logprobs` of the tokens and `top`, [(token, log probability)] for each, where they were asked for; `score` of beams."""
+    "length"; `logprobs` of the tokens and `top`, [(token, log probability)] for each, where they were asked for; `score` of beams.
+    """
 
     tokens: list[int] = field(default_factory=list)
     text: str | None = None
@@ -88,10 +89,27 @@ class Generator:
         they differ.
     precision, device, cache, progress: as of compile()."""
 
-    def __init__(self, model, *, tokenizer=None, slots=8, capacity=None, chunk=128, reuse=True, precision="fp32", device=None, cache=True, progress=None):
+    def __init__(
+        self,
+        model,
+        *,
+        tokenizer=None,
+        slots=8,
+        capacity=None,
+        chunk=128,
+        reuse=True,
+        precision="fp32",
+        device=None,
+        cache=True,
+        progress=None,
+    ):
         if precision not in PRECISIONS:
             raise ValueError(f"precision: {precision!r} is none (allowed: {', '.join(PRECISIONS)})")
-        for name, value, low, high in (("slots", slots, 1, 1024), ("chunk", chunk, 1, 2**20), ("capacity", 2 if capacity is None else capacity, 2, 2**24)):
+        for name, value, low, high in (
+            ("slots", slots, 1, 1024),
+            ("chunk", chunk, 1, 2**20),
+            ("capacity", 2 if capacity is None else capacity, 2, 2**24),
+        ):
             if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
                 raise ValueError(f"{name}: {value!r} is out of range (allowed: {low} to {high})")
         self.files = files_of(model)
@@ -148,9 +166,13 @@ class Generator:
             if token >= self.interface.vocabulary:
                 raise ValueError(f"stop_token_ids: {token} is no token (the model has {self.interface.vocabulary})")
         if result.stop and not self.tokenizer:
-            raise ValueError(f"stop: texts need a tokenizer, and there is no tokenizer.json in {self.files.folder}; say stop_token_ids")
+            raise ValueError(
+                f"stop: texts need a tokenizer, and there is no tokenizer.json in {self.files.folder}; say stop_token_ids"
+            )
         if result.num_beams > self._plan.slots:
-            raise ValueError(f"num_beams: {result.num_beams} beams, the generator has {self._plan.slots} slots; make it with slots={result.num_beams}")
+            raise ValueError(
+                f"num_beams: {result.num_beams} beams, the generator has {self._plan.slots} slots; make it with slots={result.num_beams}"
+            )
         return result
 
     def tokens_of(self, prompt) -> list[int]:
@@ -182,7 +204,9 @@ class Generator:
         if not tokens:
             raise ValueError("the prompt has no token")
         if len(tokens) >= self.capacity:
-            raise ValueError(f"the prompt has {len(tokens)} tokens, {self.capacity - 1} are possible (capacity: {self.capacity}, one is to be generated)")
+            raise ValueError(
+                f"the prompt has {len(tokens)} tokens, {self.capacity - 1} are possible (capacity: {self.capacity}, one is to be generated)"
+            )
         wrong = next((t for t in tokens if not 0 <= t < self.interface.vocabulary), None)
         if wrong is not None:
             raise ValueError(f"the prompt has the token {wrong} (allowed: 0 to {self.interface.vocabulary - 1})")
@@ -209,7 +233,11 @@ class Generator:
     def generate(self, prompts, **settings):
         """A Generation for a prompt, a list of them for a list. A prompt is a text, a list of ids, or a list of messages; the number of a
         prompt in the list is that of its sequence within the seed."""
-        single = isinstance(prompts, str) or _are_ids(prompts) or (isinstance(prompts, (list, tuple)) and prompts and isinstance(prompts[0], dict))
+        single = (
+            isinstance(prompts, str)
+            or _are_ids(prompts)
+            or (isinstance(prompts, (list, tuple)) and prompts and isinstance(prompts[0], dict))
+        )
         chosen = self.settings(settings)
         given = [self.tokens_of(p) for p in ([prompts] if single else prompts)]
         if chosen.num_beams > 1:
@@ -252,12 +280,37 @@ def _are_ids(prompt) -> bool:
     return isinstance(prompt, (list, tuple)) and all(isinstance(t, int) and not isinstance(t, bool) for t in prompt)
 
 
-def generate(model, prompts, max_new_tokens=128, *, tokenizer=None, slots=None, capacity=None, chunk=128, precision="fp32", device=None, cache=True, progress=None, **settings):
+def generate(
+    model,
+    prompts,
+    max_new_tokens=128,
+    *,
+    tokenizer=None,
+    slots=None,
+    capacity=None,
+    chunk=128,
+    precision="fp32",
+    device=None,
+    cache=True,
+    progress=None,
+    **settings,
+):
     """What a decoder model says behind prompts: a Generation for one, a list of them for a list. A prompt is a text, a list of ids, or a list of
-    messages. model and the named arguments: as of Generator, which to keep is worth it for more than one call; settings: of Settings."""
+    messages. model and the named arguments: as of Generator, which to keep is worth it for more than one call; settings: of Settings.
+    """
     if slots is None:
         slots = 1 if isinstance(prompts, str) or _are_ids(prompts) else 8
         beams_ = settings.get("num_beams")
         slots = max(slots, beams_) if isinstance(beams_, int) else slots
-    made = Generator(model, tokenizer=tokenizer, slots=slots, capacity=capacity, chunk=chunk, precision=precision, device=device, cache=cache, progress=progress)
+    made = Generator(
+        model,
+        tokenizer=tokenizer,
+        slots=slots,
+        capacity=capacity,
+        chunk=chunk,
+        precision=precision,
+        device=device,
+        cache=cache,
+        progress=progress,
+    )
     return made.generate(prompts, max_new_tokens=max_new_tokens, **settings)

@@ -124,13 +124,18 @@ def interface_of(tensors: list[Tensor], config: dict | None = None) -> Interface
     for name in [n for n in left if _PAST.search(n)]:
         found.caches.append(_cache(left.pop(name), outputs, config or {}))
     if left:
-        raise ValueError(f"what is input {next(iter(left))!r} of the model? (known: {', '.join(n for r in _ROLES.values() for n in r)}, past_key_values.N.key)")
+        raise ValueError(
+            f"what is input {next(iter(left))!r} of the model? (known: {', '.join(n for r in _ROLES.values() for n in r)}, past_key_values.N.key)"
+        )
     _set_logits(found, outputs)
     return found
 
 
 def _cache(past: Tensor, outputs: dict[str, Tensor], config: dict) -> Cache:
-    candidates = [past.name.replace(old, new) for old, new in (("past_key_values", "present"), ("past", "present"), ("past_key_values", "present_key_values"))]
+    candidates = [
+        past.name.replace(old, new)
+        for old, new in (("past_key_values", "present"), ("past", "present"), ("past_key_values", "present_key_values"))
+    ]
     present = next((n for n in candidates if n in outputs), None)
     if present is None:
         raise ValueError(f"input {past.name!r} is a cache without an output (looked for: {', '.join(dict.fromkeys(candidates))})")
@@ -144,7 +149,9 @@ def _cache(past: Tensor, outputs: dict[str, Tensor], config: dict) -> Cache:
         width = _number(config, "hidden_size", "n_embd")
         head = _number(config, "head_dim") or (width // attention_heads if attention_heads else 0)
     if heads <= 0 or head <= 0:
-        raise ValueError(f"input {past.name!r} has the shape {list(past.shape)}; a config.json beside the model has to say how many heads there are")
+        raise ValueError(
+            f"input {past.name!r} has the shape {list(past.shape)}; a config.json beside the model has to say how many heads there are"
+        )
     return Cache(past.name, present, heads, head, capacity)
 
 
@@ -164,5 +171,7 @@ def _set_logits(found: Interface, outputs: dict[str, Tensor]) -> None:
         raise ValueError(f"no output has logits, [batch, tokens, vocabulary] (outputs: {', '.join(outputs)})")
     shape = outputs[name].shape
     if len(shape) != 3 or shape[2] <= 0:
-        raise ValueError(f"output {name!r} has the shape {list(shape)}, [batch, tokens, vocabulary] with a known vocabulary is expected")
+        raise ValueError(
+            f"output {name!r} has the shape {list(shape)}, [batch, tokens, vocabulary] with a known vocabulary is expected"
+        )
     found.logits, found.vocabulary = name, shape[2]

@@ -180,7 +180,9 @@ class Slots(Runs):
         # What rows without a part compute goes nowhere: it may be no number. A model without an index has it behind their tokens.
         idle = np.asarray(tokens) < 0
         ids = np.where(idle, np.max(tokens), tokens).reshape(-1, 1)
-        self._run(self._step, 0, len(tokens), lengths, ids, self.logits.address, np.where(idle, self.room, lengths).astype(np.int32))
+        self._run(
+            self._step, 0, len(tokens), lengths, ids, self.logits.address, np.where(idle, self.room, lengths).astype(np.int32)
+        )
 
     def reorder(self, parents):
         for i, cache in enumerate(self.found.caches):

@@ -34,15 +34,24 @@ class Rows:
 
 def engine(vocabulary: int, kind, ends: int, plan: build.Plan, cache) -> Model:
     """The engine of GenerateSample for logits of that type."""
-    inputs = {"logits": (kind, (-1, vocabulary)), "sequences": (trt.int32, (-1, plan.capacity)), "lengths": (trt.int32, (-1,)),
-              "prompts": (trt.int32, (-1,)), "floats": (trt.float32, (-1, 7)), "ints": (trt.int32, (-1, 10)), "ends": (trt.int32, (ends,))}
+    inputs = {
+        "logits": (kind, (-1, vocabulary)),
+        "sequences": (trt.int32, (-1, plan.capacity)),
+        "lengths": (trt.int32, (-1,)),
+        "prompts": (trt.int32, (-1,)),
+        "floats": (trt.float32, (-1, 7)),
+        "ints": (trt.int32, (-1, 10)),
+        "ends": (trt.int32, (ends,)),
+    }
     outputs = ("token", "finished", "log", "new_sequences", "new_lengths")
 
     def make(logger):
         with _memory.chosen(plan.device):
             return build.of_plugin("GenerateSample", inputs, outputs, logger, plan.slots)
 
-    return build.kept(b"GenerateSample", {"sampler": (vocabulary, str(kind), ends), "generation": vars(plan)}, plan, cache, False, make)
+    return build.kept(
+        b"GenerateSample", {"sampler": (vocabulary, str(kind), ends), "generation": vars(plan)}, plan, cache, False, make
+    )
 
 
 class Sampler:

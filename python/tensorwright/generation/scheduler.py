@@ -103,7 +103,13 @@ class Scheduler:
     chooses a token for each sequence whose prompt has been read. Whoever calls it does so alone."""
 
     def __init__(self, runs: Runs, sampler: Sampler, tokenizer: Tokenizer | None, ends: tuple[int, ...], reuse: bool = True):
-        self.runs, self.sampler, self.tokenizer, self.ends, self.reuse = runs, sampler, tokenizer, frozenset(ends), reuse and runs.kept
+        self.runs, self.sampler, self.tokenizer, self.ends, self.reuse = (
+            runs,
+            sampler,
+            tokenizer,
+            frozenset(ends),
+            reuse and runs.kept,
+        )
         self.capacity = runs.plan.capacity
         self._slots = [_Slot(i) for i in range(runs.plan.slots)]
         self._waiting, self._clock = _Waiting(), 0

@@ -74,7 +74,16 @@ class Settings:
         floats = [self.temperature, self.top_p, self.min_p, self.repetition_penalty, self.presence_penalty, self.frequency_penalty]
         least = min(prompt + self.min_new_tokens, room)
         seed = np.array([self.seed & 0xFFFFFFFF, self.seed >> 32 & 0xFFFFFFFF], np.uint32).view(np.int32)
-        ints = [self.top_k, least, min(prompt + self.max_new_tokens, room), self.no_repeat_ngram_size, *seed, number, -1, self.pad_token_id]
+        ints = [
+            self.top_k,
+            least,
+            min(prompt + self.max_new_tokens, room),
+            self.no_repeat_ngram_size,
+            *seed,
+            number,
+            -1,
+            self.pad_token_id,
+        ]
         return np.array([*floats, self.length_penalty], np.float32), np.array([*ints, _EARLY[self.early_stopping]], np.int32)
 
 
@@ -124,7 +133,9 @@ def settings_of(given: dict, config: dict, where: str) -> Settings:
         if name not in NAMES and name != "do_sample":
             raise TypeError(f"{name!r} is no setting (known: {', '.join(NAMES)}, do_sample)")
     given = {n: v for n, v in given.items() if v is not None}
-    kept = {n: v for n, v in config.items() if n in NAMES and v is not None and n not in ("stop", "stop_token_ids", "logprobs", "seed")}
+    kept = {
+        n: v for n, v in config.items() if n in NAMES and v is not None and n not in ("stop", "stop_token_ids", "logprobs", "seed")
+    }
     if isinstance(kept.get("pad_token_id"), list):
         del kept["pad_token_id"]
     sample = given.pop("do_sample", None)
@@ -132,7 +143,7 @@ def settings_of(given: dict, config: dict, where: str) -> Settings:
         if sample is None and {**kept, **given}.get("num_beams", 1) == 1:
             sample = bool(config.get("do_sample")) or any(n in given for n in ("top_k", "top_p", "min_p"))
         given["temperature"] = kept.get("temperature", 1.0) if sample else 0.0
-    for name in set(kept) - set(given):
+    for name in kept:
         try:
             Settings(**{name: kept[name]})
         except ValueError as error:

@@ -29,7 +29,9 @@ class Tokenizer:
         self._tokenizer.no_padding()
         ids = self._try("is no tokenizer", self._tokenizer.get_vocab).values()
         if max(ids, default=0) >= vocabulary:
-            raise ValueError(f"{path} has tokens up to {max(ids)}, the model has {vocabulary}: it is the tokenizer of another model")
+            raise ValueError(
+                f"{path} has tokens up to {max(ids)}, the model has {vocabulary}: it is the tokenizer of another model"
+            )
 
     def _try(self, what, function, *arguments, **named):
         try:

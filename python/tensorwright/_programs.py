@@ -79,9 +79,9 @@ def main(arguments=None):
 
 
 def _add_serve(commands):
-    serve = commands.add_parser("serve", help="serves plans over HTTP and gRPC (KServe v2)")
+    serve = commands.add_parser("serve", help="serves plans over HTTP and gRPC (KServe v2), decoder models over HTTP (OpenAI)")
     serve.add_argument(
-        "plans", nargs="+", metavar="PLAN|NAME=PLAN|FOLDER", help="plan files; folders of MODEL.plan or MODEL/VERSION/model.plan"
+        "plans", nargs="*", metavar="PLAN|NAME=PLAN|FOLDER", help="plan files; folders of MODEL.plan or MODEL/VERSION/model.plan"
     )
     serve.add_argument("--host", default="127.0.0.1", help="address to listen at; default: 127.0.0.1, this machine only")
     serve.add_argument("--port", type=int, default=8000, help="of HTTP; 0: any that is free; default: 8000")
@@ -102,6 +102,11 @@ def _add_serve(commands):
     serve.add_argument("--shared-memory", action="store_true", help="clients may register shared memory of this machine")
     serve.add_argument("--control", action="store_true", help="clients may load and unload models")
     serve.add_argument("--device", help="cpu, cuda or cuda:N")
+    serve.add_argument("--generate", action="append", default=[], metavar="[NAME=]FOLDER", help="a decoder model, by OpenAI's protocol")
+    serve.add_argument("--slots", type=int, default=8, help="of it: sequences at a time; default: 8")
+    serve.add_argument("--capacity", type=int, metavar="N", help="tokens of a sequence; default: the model's, at most 2048")
+    serve.add_argument("--chunk", type=int, default=128, metavar="N", help="tokens of a prompt between two steps; default: 128")
+    serve.add_argument("--precision", default="fp32", choices=("fp32", "fp16", "int8", "best"), help="of decoder models")
 
 
 def _version():

@@ -223,6 +223,16 @@ class Generator:
             if not pieces:
                 self.scheduler.step()
 
+    def scheduler_step(self) -> bool:
+        """Takes a step; whether there is more to do."""
+        with self._turn:
+            return self.scheduler.step()
+
+    def cancel_all(self) -> None:
+        """Ends all sequences."""
+        with self._turn:
+            self.scheduler.cancel_all()
+
     def stream(self, prompt, **settings) -> Stream:
         """An iterator over the pieces of one sequence, whose steps are taken as it is asked."""
         chosen = self.settings(settings)

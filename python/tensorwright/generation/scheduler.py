@@ -56,6 +56,9 @@ class _Waiting:
         self._clients: collections.OrderedDict[str, collections.deque] = collections.OrderedDict()
         self.count = 0
 
+    def __iter__(self):
+        return (sequence for queue in self._clients.values() for sequence in queue)
+
     def add(self, sequence: Sequence) -> None:
         self._clients.setdefault(sequence.client, collections.deque()).append(sequence)
         self.count += 1
@@ -138,6 +141,11 @@ class Scheduler:
                     self._end(slot, Piece(None, reason="error", error=str(error)))
                 self._forget(slot)
         return bool(self.running or self._waiting.count)
+
+    def cancel_all(self) -> None:
+        for sequence in [*self._waiting, *(s.sequence for s in self._slots if s.sequence)]:
+            sequence.cancel()
+        self.step()
 
     def idle(self) -> None:
         """Steps until nothing is left, and forgets what caches hold."""

@@ -293,7 +293,7 @@ def _are_ids(prompt) -> bool:
 def generate(
     model,
     prompts,
-    max_new_tokens=128,
+    max_new_tokens=None,
     *,
     tokenizer=None,
     slots=None,
@@ -306,8 +306,8 @@ def generate(
     **settings,
 ):
     """What a decoder model says behind prompts: a Generation for one, a list of them for a list. A prompt is a text, a list of ids, or a list of
-    messages. model and the named arguments: as of Generator, which to keep is worth it for more than one call; settings: of Settings.
-    """
+    messages. model and the named arguments: as of Generator, which is worth keeping for more than one call; max_new_tokens (None: what the
+    model's generation_config.json says, else 128) and settings: of Settings."""
     if slots is None:
         slots = 1 if isinstance(prompts, str) or _are_ids(prompts) else 8
         beams_ = settings.get("num_beams")

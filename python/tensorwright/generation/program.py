@@ -12,7 +12,7 @@ from .settings import Settings
 
 # Options that are settings, with what they say of themselves.
 _SETTINGS = {
-    "max_new_tokens": (int, "tokens at most; default: 128"),
+    "max_new_tokens": (int, "tokens at most; default: the model's, else 128"),
     "min_new_tokens": (int, "tokens before which none ends the text"),
     "temperature": (float, "0: the best token, without chance; default: the model's"),
     "top_k": (int, "the k best tokens alone"),
@@ -51,7 +51,7 @@ def add(commands) -> None:
 
 def main(options) -> int:
     given = {name: getattr(options, name) for name in _SETTINGS if getattr(options, name) is not None}
-    given = {"max_new_tokens": 128, **given, **({"stop": options.stop} if options.stop else {})}
+    given |= {"stop": options.stop} if options.stop else {}
     Settings(**given)  # what is wrong by itself needs no engine
     slots = given.get("num_beams", 1)
     tokenizer = False if options.tokens is not None and not options.stop else options.tokenizer

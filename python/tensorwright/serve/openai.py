@@ -3,15 +3,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
 import secrets
 import time
 from dataclasses import dataclass, field
 
 from ..generation import Generator, Piece, Settings
-from .generating import Job
+from .generating import Engine, Job
+from .inference import INTERNAL
+from .requests import json_object
 from .tensors import RequestError, shown
 
+log = logging.getLogger("tensorwright.serve")
 # Sequences that a request may ask for of each prompt, and tokens beside the chosen one that may be told of.
 _MOST_CHOICES, _MOST_TOP = 128, 20
 # Bytes that a token takes with its text, and one that is told of beside it.
@@ -64,6 +69,17 @@ class Asked:
     def most_bytes(self) -> int:
         """Memory that the answer may take, roughly."""
         return len(self.prompts) * self.count * self.settings.max_new_tokens * (_BYTES + _BYTES * (self.top or 0))
+
+
+def read_request(engines: dict[str, Engine], data: bytes, chat: bool) -> tuple[Engine, Asked]:
+    """What a request's body asks of which engine."""
+    value = json_object(data)
+    name = value.get("model")
+    if name is None and len(engines) == 1:
+        name = next(iter(engines))
+    if not isinstance(name, str) or name not in engines:
+        raise RequestError(f"there is no model {shown(name)} that generates (there are: {', '.join(engines)})", 404)
+    return engines[name], read(engines[name].generator, value, chat)
 
 
 def _field(value: dict, name: str, kinds, default=None):
@@ -266,9 +282,26 @@ def model(name: str, created: int) -> dict:
     return {"id": name, "object": "model", "created": created, "owned_by": "tensorwright"}
 
 
-def line(value: dict) -> bytes:
+def _line(value: dict) -> bytes:
     """A server-sent event."""
     return b"data: " + json.dumps(value, separators=(",", ":")).encode() + b"\n\n"
 
 
-DONE = b"data: [DONE]\n\n"
+async def events(answer: Answer, job: Job):
+    """The events of an answer that goes as it comes. What fails before the first is raised, as it can have a status; what fails later is an
+    event."""
+    begun = False
+    try:
+        async for chunk in answer.chunks(job):
+            yield _line(chunk)
+            begun = True
+        yield b"data: [DONE]\n\n"
+    except (ConnectionError, asyncio.CancelledError):
+        raise
+    except Exception as failure:
+        if not begun:
+            raise
+        if not isinstance(failure, RequestError):
+            log.exception("an answer of model %s", answer.asked.model)
+            failure = RequestError(INTERNAL, 500)
+        yield _line(error(str(failure), failure.status))

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
-import logging
 import time
 from functools import partial
 
@@ -15,12 +14,10 @@ from aiohttp import web
 from . import openai
 from .budget import GivenUp
 from .generating import Engine
-from .inference import INTERNAL, Core
-from .requests import json_object
+from .inference import Core
 from .rest import Body
 from .tensors import RequestError, shown
 
-log = logging.getLogger("tensorwright.serve")
 # Prompts become tokens here: templates and tokenizers take as long as they like.
 _reading = concurrent.futures.ThreadPoolExecutor(2, "prompts")
 
@@ -67,7 +64,9 @@ class _Routes:
             next(iter(self.engines.values())).check_queue()
         with contextlib.closing(Body(core, request, core.limits.json_bytes, core.check_json_size)) as body:
             data = bytes(await body.read())
-            engine, asked = await asyncio.get_running_loop().run_in_executor(_reading, self._read, data, chat)
+            engine, asked = await asyncio.get_running_loop().run_in_executor(
+                _reading, openai.read_request, self.engines, data, chat
+            )
         client = request.headers.get("Authorization", "")[:256] or request.remote or ""
         # Who reads slowly holds no slot, but what has been generated for it.
         held = asked.most_bytes()
@@ -93,38 +92,19 @@ class _Routes:
             gone.discard(job.cancel)
             job.cancel()
 
-    def _read(self, data, chat):
-        value = json_object(data)
-        name = value.get("model")
-        if name is None and len(self.engines) == 1:
-            name = next(iter(self.engines))
-        if not isinstance(name, str) or name not in self.engines:
-            raise RequestError(f"there is no model {shown(name)} that generates (there are: {', '.join(self.engines)})", 404)
-        engine = self.engines[name]
-        return engine, openai.read(engine.generator, value, chat)
-
 
 async def _streamed(request, answer, job):
     """Server-sent events, as fast as the client reads."""
     connection = request.protocol
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
+    events = openai.events(answer, job)
     try:
-        chunks = answer.chunks(job)
-        first = await anext(chunks)  # what fails before it is an answer with a status
+        first = await anext(events)  # what fails before it is an answer with a status
         await _write(connection, response.prepare(request))
-        try:
-            await _write(connection, response.write(openai.line(first)))
-            async for chunk in chunks:
-                await _write(connection, response.write(openai.line(chunk)))
-            await _write(connection, response.write(openai.DONE))
-        except RequestError as error:
-            await _write(connection, response.write(openai.line(openai.error(str(error), error.status))))
-        except (ConnectionError, asyncio.CancelledError):
-            raise
-        except Exception:
-            log.exception("%s", request.path)
-            await _write(connection, response.write(openai.line(openai.error(INTERNAL, 500))))
-        await response.write_eof()
+        await _write(connection, response.write(first))
+        async for event in events:
+            await _write(connection, response.write(event))
+        await _write(connection, response.write_eof())
     finally:
         connection.wrote = None
     return response

@@ -94,8 +94,8 @@ def template_of(folder: str, config: dict) -> Template | None:
             return Template(file.read(1 << 21), path, config)
     text = config.get("chat_template")
     if isinstance(text, list):  # several by name
-        named = {t.get("name"): t.get("template") for t in text if isinstance(t, dict)}
-        text = named.get("default") or next(iter(named.values()), None)
+        named = [t for t in text if isinstance(t, dict)]
+        text = next((t.get("template") for t in sorted(named, key=lambda t: t.get("name") != "default")), None)
     return Template(text, os.path.join(folder, "tokenizer_config.json"), config) if isinstance(text, str) and text else None
 
 

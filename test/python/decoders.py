@@ -5,6 +5,7 @@ nothing with it but the weights."""
 import json
 
 import numpy as np
+import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 import decoding
@@ -99,6 +100,44 @@ class Decoder:
         return Graph(self, mask and caches != "scatter", places, caches, names, logits).bytes()
 
 
+def merged(model, **options):
+    """As optimum merged two decoders into one file: an If by use_cache_branch, whose other branch has no past."""
+    graphs = [onnx_graph(model.onnx(caches=caches, **options)) for caches in ("concat", "first")]
+    outer = [helper.make_tensor_value_info("use_cache_branch", TensorProto.BOOL, [1]), *graphs[0].input]
+    outputs = list(graphs[0].output)
+    branches = []
+    for number, graph in enumerate(graphs):
+        renamed = {n: f"{number}/{n}" for node in graph.node for n in node.output} | {t.name: f"{number}/{t.name}" for t in graph.initializer}
+        nodes = []
+        for node in graph.node:
+            node.input[:] = [renamed.get(n, n) for n in node.input]
+            node.output[:] = [renamed.get(n, n) for n in node.output]
+            nodes.append(node)
+        for t in graph.initializer:
+            t.name = renamed[t.name]
+        results = [helper.make_tensor_value_info(renamed[o.name], TensorProto.FLOAT, None) for o in outputs]
+        branches.append(helper.make_graph(nodes, f"branch{number}", [], results, list(graph.initializer)))
+    choice = helper.make_node("If", ["use_cache_branch"], [o.name for o in outputs], then_branch=branches[0], else_branch=branches[1])
+    graph = helper.make_graph([choice], "merged", outer, outputs)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+
+
+def halved(model, **options):
+    """The same in FP16: weights, caches, logits."""
+    made = onnx.load_model_from_string(model.onnx(**options))
+    for t in made.graph.initializer:
+        if t.data_type == TensorProto.FLOAT:
+            t.CopyFrom(numpy_helper.from_array(np.clip(numpy_helper.to_array(t), -6e4, 6e4).astype(np.float16), t.name))
+    for value in (*made.graph.input, *made.graph.output):
+        if value.type.tensor_type.elem_type == TensorProto.FLOAT:
+            value.type.tensor_type.elem_type = TensorProto.FLOAT16
+    return made.SerializeToString()
+
+
+def onnx_graph(data):
+    return onnx.load_model_from_string(data).graph
+
+
 class Graph:
     """The ONNX graph of a Decoder."""
 
@@ -154,7 +193,7 @@ class Graph:
         if scatter:
             index = self.input("write_indices", ["batch"])
             lengths = self.input("nonpad_kv_seqlen", ["batch"])
-        for i in range(m.layers if self.caches else 0):
+        for i in range(m.layers if self.caches not in (None, "first") else 0):
             pasts.append([self.input(self.names[0].format(i, n), ["batch", m.groups, "past", m.head], kind) for n in ("key", "value")])
         new = self.extent(ids, 1)
         past = self.extent(pasts[0][0], 2) if growing else self.constant(np.int64(0))
@@ -193,7 +232,9 @@ class Graph:
                 q, k = self.turned(q, cos, sin), self.turned(k, cos, sin)
             if self.caches:
                 names = [self.names[1].format(i, n) for n in ("key", "value")]
-                if scatter:
+                if self.caches == "first":
+                    k, v = (self("Identity", t, name=n) for t, n in zip((k, v), names))
+                elif scatter:
                     k, v = (self("TensorScatter", p, t, index, name=n) for p, t, n in zip(pasts[i], (k, v), names))
                 else:
                     k, v = (self("Concat", p, t, name=n, axis=2) for p, t, n in zip(pasts[i], (k, v), names))

@@ -5,11 +5,12 @@ import logging
 import threading
 
 import numpy as np
+import onnx
 import pytest
 import tensorwright
 
 import decoding
-from decoders import Decoder, folder
+from decoders import Decoder, folder, halved, merged
 
 FORMS = {
     "positions as an input": {},
@@ -19,9 +20,11 @@ FORMS = {
     "no cache": {"caches": None},
     "no cache, no mask": {"caches": None, "mask": False, "places": False},
     "TensorScatter": {"caches": "scatter"},
+    "two in one": {"made": merged},
+    "two in one, no mask": {"made": merged, "mask": False, "places": False},
     "other names": {"names": ("past_{1}_{0}", "present_{1}_{0}"), "logits": "scores"},
 }
-KINDS = {"positions of the cache's size": "Growing", "no mask": "Growing", "no cache": "Whole", "no cache, no mask": "Whole"}
+KINDS = {"two in one, no mask": "Growing", "positions of the cache's size": "Growing", "no mask": "Growing", "no cache": "Whole", "no cache, no mask": "Whole"}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -57,7 +60,8 @@ def prompts_of(seed, *lengths, tokens=40):
 def test_greedy(kind, form, tmp_path):
     """More prompts than slots, shorter and longer than a piece, and past the first size of the caches."""
     model = Decoder(kind, seed=len(form))
-    path = folder(tmp_path / "m", model, data=model.onnx(**FORMS[form]), tokenizer=None)
+    options = dict(FORMS[form])
+    path = folder(tmp_path / "m", model, data=options.pop("made", Decoder.onnx)(model, **options), tokenizer=None)
     generator = tensorwright.Generator(path, slots=3, capacity=90, chunk=16)
     assert type(generator.runs).__name__ == KINDS.get(form, "Slots") and "llama" not in repr(generator)
     prompts = prompts_of(1, 3, 40, 1, 17, 70, 16)
@@ -67,6 +71,36 @@ def test_greedy(kind, form, tmp_path):
         assert result.tokens == model.greedy(prompt, count)
         assert result.reason == "length" and result.text is None and result.prompt_tokens == len(prompt)
     assert generator.generate(prompts[0], max_new_tokens=5).tokens == model.greedy(prompts[0], 5)
+
+
+@pytest.mark.parametrize("form", ["positions as an input", "no mask", "TensorScatter"])
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+def test_half(form, precision, tmp_path):
+    """Models in FP16: each token is the best one but for rounding."""
+    model = Decoder("llama", seed=21)
+    path = folder(tmp_path / "m", model, data=halved(model, **FORMS[form]), tokenizer=None)
+    generator = tensorwright.Generator(path, slots=3, capacity=90, chunk=16, precision=precision)
+    prompts = prompts_of(22, 5, 30, 2, 20)
+    for prompt, result in zip(prompts, generator.generate(prompts, max_new_tokens=16)):
+        logits = model.logits(prompt + result.tokens)
+        chosen = logits[len(prompt) - 1 : -1]
+        assert len(result.tokens) == 16 and all(x.max() - x[t] < 0.1 for x, t in zip(chosen, result.tokens))
+
+
+def test_caches_of_one_size(tmp_path):
+    """A file that says how many tokens there were is good for one step."""
+    model = Decoder("gpt2")
+    made = onnx.load_model_from_string(model.onnx())
+    for value in made.graph.input:
+        if value.name.startswith("past"):
+            value.type.tensor_type.shape.dim[2].dim_value = 16
+    path = folder(tmp_path / "m", model, data=made.SerializeToString(), tokenizer=None)
+    generator = tensorwright.Generator(path, slots=3)
+    prompt = prompts_of(23, 9)[0]
+    assert generator.capacity == 16 and generator.generate(prompt, max_new_tokens=20).tokens == model.greedy(prompt, 7)
+    path = folder(tmp_path / "m", model, data=made.SerializeToString().replace(b"attention_mask", b"attention_musk"), tokenizer=None)
+    with pytest.raises(ValueError, match="what is input 'attention_musk' of the model"):
+        tensorwright.Generator(path)
 
 
 def test_one_call(path, model):

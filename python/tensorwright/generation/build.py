@@ -108,11 +108,12 @@ def profiles(found: Interface, plan: Plan, grows: bool) -> list[list[dict]]:
         return [[found.shapes(1, n, 0, grows) for n in (1, min(USUAL, plan.capacity), plan.capacity)]]
     alone = grows and not found.grafted  # each sequence has its own caches
     rows = 1 if alone or found.batch == 1 else plan.slots
-    pasts = [0 if alone else 1, min(USUAL, plan.capacity), plan.capacity]
+    pasts = [0 if alone or not plan.in_place else 1, min(USUAL, plan.capacity), plan.capacity]
     if found.caches[0].capacity > 0:
         pasts = [found.caches[0].capacity] * 3
     steps = [found.shapes(b, 1, p, grows) for b, p in zip((1, rows, rows), pasts)]
-    prompts = [found.shapes(1, n, p, grows) for n, p in zip((1, plan.chunk, plan.chunk), pasts)]
+    chunk = min(plan.chunk, pasts[2])
+    prompts = [found.shapes(1, n, p, grows) for n, p in zip((1, chunk, chunk), pasts)]
     return [steps, prompts]
 
 

@@ -149,6 +149,8 @@ class Generator:
                 self.runs = runs.Whole(self.model, found, self._plan)
                 return
             if runs.grows(self.model, found, self._plan):
+                if runs.least(self.model, found):  # nobody saw that it would
+                    continue
                 self.runs = runs.Growing(self.model, found, self._plan)
                 return
             if found.batch == 1:
@@ -156,6 +158,7 @@ class Generator:
             self.runs = runs.Slots(self.model, found, self._plan)
             if not found.grafted or runs.masks_well(self.runs):
                 return
+        raise ValueError(f"{self.files.onnx}: caches of one size only come out with another; the sizes of past_key_values have to be open")
 
     # What is asked.
 

@@ -85,7 +85,7 @@ class Runs:
         new = found.tensors[found.ids].shape[1]
         if new > 1:
             raise ValueError(f"input {found.ids!r} takes {new} tokens at a time; 1, or any number, is expected")
-        self.chunk = 1 if new == 1 else plan.chunk
+        self.chunk = 1 if new == 1 else min(plan.chunk, plan.capacity)
 
     def prefill(self, slot: int, tokens: list[int], at: int) -> None:
         """Reads tokens of a prompt, the first of which is the sequence's number `at`; the logits of the last are in `first`."""
@@ -270,12 +270,19 @@ class Whole(Runs):
 
 def grows(model: Model, found: Interface, plan: Plan) -> bool:
     """Whether an engine's caches come out longer than they went in."""
+    if found.grafted:
+        return False
     context = Context(model, 1)
     past = found.caches[0].capacity if found.caches[0].capacity > 0 else min(SMALLEST, plan.capacity)
     for name, shape in found.shapes(1, 1, past, True).items():
         if -1 in found.tensors[name].shape and not model.engine.is_shape_inference_io(name):
             context.context.set_input_shape(name, shape)
     return tuple(context.context.get_tensor_shape(found.caches[0].present))[2] != past
+
+
+def least(model: Model, found: Interface) -> int:
+    """The fewest tokens of a cache that an engine takes."""
+    return model.engine.get_tensor_profile_shape(found.caches[0].past, 1)[0][2]
 
 
 def masks_well(runs: Slots) -> bool:

@@ -16,7 +16,7 @@ import tensorrt as trt  # noqa: E402
 import tensorwright  # noqa: E402
 from tensorwright.generation import chat, interface, text  # noqa: E402
 
-from decoders import CHARACTERS, Decoder, folder, tokenizer  # noqa: E402
+from tiny_decoders import CHARACTERS, Decoder, folder, tokenizer  # noqa: E402
 from generation_text_test import HOSTILE, TEMPLATE, bytes_tokenizer, metaspace_tokenizer  # noqa: E402
 from serving import ask, served  # noqa: E402
 

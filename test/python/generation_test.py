@@ -10,7 +10,7 @@ import pytest
 import tensorwright
 
 import decoding
-from decoders import Decoder, folder, halved, merged
+from tiny_decoders import Decoder, folder, halved, merged
 
 FORMS = {
     "positions as an input": {},
@@ -101,6 +101,19 @@ def test_caches_of_one_size(tmp_path):
     path = folder(tmp_path / "m", model, data=made.SerializeToString().replace(b"attention_mask", b"attention_musk"), tokenizer=None)
     with pytest.raises(ValueError, match="what is input 'attention_musk' of the model"):
         tensorwright.Generator(path)
+
+
+@pytest.mark.parametrize("window", [4, 40])
+def test_windows(window, tmp_path):
+    """Over places of a cache, which are not those of its tokens where it has room for more."""
+    model = Decoder("llama", seed=24)
+    generator = tensorwright.Generator(folder(tmp_path / "m", model, data=model.onnx(window=window), tokenizer=None), slots=3, capacity=90)
+    assert type(generator.runs).__name__ == "Growing"
+    for prompt in prompts_of(25, 3, 50):
+        tokens = list(prompt)
+        for _ in range(12):
+            tokens.append(int(model.logits(tokens, window)[-1].argmax()))
+        assert generator.generate(prompt, max_new_tokens=12).tokens == tokens[len(prompt) :]
 
 
 def test_one_call(path, model):

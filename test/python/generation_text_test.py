@@ -17,7 +17,7 @@ from tensorwright.generation import text  # noqa: E402
 from tensorwright.generation.chat import Template, messages_of  # noqa: E402
 from tensorwright.generation.files import files_of  # noqa: E402
 
-from decoders import CHARACTERS, Decoder, folder  # noqa: E402
+from tiny_decoders import CHARACTERS, Decoder, folder  # noqa: E402
 
 END = 39
 

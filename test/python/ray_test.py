@@ -20,7 +20,7 @@ from ray._private.state import available_resources_per_node  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
 
 import openai  # noqa: E402
-from decoders import Decoder, folder  # noqa: E402
+from tiny_decoders import Decoder, folder  # noqa: E402
 from generation_text_test import END, TEMPLATE, ids, written  # noqa: E402
 from serving import X, affine, ask, binary, get, infer  # noqa: E402
 from tensorwright.ray import application, generation  # noqa: E402

@@ -25,7 +25,7 @@ import tensorwright  # noqa: E402
 from tensorwright.serve import Limits, Options  # noqa: E402
 
 import decoding  # noqa: E402
-from decoders import Decoder, folder  # noqa: E402
+from tiny_decoders import Decoder, folder  # noqa: E402
 from generation_text_test import END, TEMPLATE, ids, written  # noqa: E402
 from serving import affine, ask, get, infer, served, X  # noqa: E402
 

@@ -148,17 +148,19 @@ class Generator:
             if not found.caches:
                 self.runs = runs.Whole(self.model, found, self._plan)
                 return
-            if runs.grows(self.model, found, self._plan):
-                if runs.least(self.model, found):  # nobody saw that it would
-                    continue
+            if not in_place or runs.grows(self.model, found, self._plan):
+                if fixed > 0 or runs.least(self.model, found):
+                    continue  # what was built is for caches that stay as long as they are
                 self.runs = runs.Growing(self.model, found, self._plan)
                 return
             if found.batch == 1:
                 self._plan = dataclasses.replace(self._plan, slots=1)
             self.runs = runs.Slots(self.model, found, self._plan)
-            if not found.grafted or runs.masks_well(self.runs):
+            if runs.masks_well(self.runs):
                 return
-        raise ValueError(f"{self.files.onnx}: caches of one size only come out with another; the sizes of past_key_values have to be open")
+        raise ValueError(
+            f"{self.files.onnx}: caches of one size only come out with another; the sizes of past_key_values have to be open"
+        )
 
     # What is asked.
 

@@ -15,7 +15,7 @@ _ROLES = {
     "mask": ("attention_mask",),
     "places": ("position_ids",),
     "index": (INDEX, "write_indices", "write_index", "past_lengths"),
-    "lengths": ("nonpad_kv_seqlen", "kv_lengths", "sequence_lengths"),
+    "lengths": ("nonpad_kv_seqlen", "kv_lengths", "sequence_lengths", "lengths"),
     "last": ("seqlens_k",),
     "total": ("total_sequence_length",),
     "branch": ("use_cache_branch",),

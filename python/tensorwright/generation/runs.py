@@ -130,13 +130,13 @@ class Slots(Runs):
         self.room = fixed if fixed > 0 else min(SMALLEST, plan.capacity)
         self.empty(self.room)
 
-    def empty(self, room: int) -> None:
-        """Caches with room for so many tokens, and nothing in them."""
+    def empty(self, room: int, slots: int = 0) -> None:
+        """Caches with room for so many tokens, and nothing in them. slots: fewer than there are, from the first on."""
         self.room = room
-        self._caches = [self._made(c, room) for c in self.found.caches]
+        self._caches = [self._made(c, room, slots) for c in self.found.caches]
 
-    def _made(self, cache, room):
-        return Buffer(self.memory, (self.plan.slots, cache.heads, room, cache.head), self.model._dtypes[cache.past])
+    def _made(self, cache, room, slots=0):
+        return Buffer(self.memory, (slots or self.plan.slots, cache.heads, room, cache.head), self.model._dtypes[cache.past])
 
     def grow(self, tokens: int) -> None:
         """Makes room for so many tokens in each row."""
@@ -165,7 +165,7 @@ class Slots(Runs):
         new = ids.shape[1]
         self._feed(context, ids, lengths, new, self._mask(lengths, new) if self.found.mask else None, index)
         for cache, buffer in zip(self.found.caches, self._caches):
-            address = buffer.address + slot * (buffer.nbytes // self.plan.slots)
+            address = buffer.address + slot * (buffer.nbytes // buffer.shape[0])
             context.bind(cache.past, address, (rows, *buffer.shape[1:]))
             context.bind(cache.present, address)
         context.bind(self.found.logits, logits)
@@ -274,7 +274,7 @@ def grows(model: Model, found: Interface, plan: Plan) -> bool:
         return False
     context = Context(model, 1)
     past = found.caches[0].capacity if found.caches[0].capacity > 0 else min(SMALLEST, plan.capacity)
-    for name, shape in found.shapes(1, 1, past, True).items():
+    for name, shape in found.shapes(1, 1, past, False).items():
         if -1 in found.tensors[name].shape and not model.engine.is_shape_inference_io(name):
             context.context.set_input_shape(name, shape)
     return tuple(context.context.get_tensor_shape(found.caches[0].present))[2] != past
@@ -286,14 +286,14 @@ def least(model: Model, found: Interface) -> int:
 
 
 def masks_well(runs: Slots) -> bool:
-    """Whether what is masked does not count: a model that takes positions from the size of its cache would be wrong here. Some tokens are read
-    one by one with two sizes, and together."""
+    """Whether what is masked does not count: a model that takes positions from the size of its cache, or has a window over it, would be wrong
+    here. Some tokens are read one by one in caches of several sizes, and together."""
     if runs.found.caches[0].capacity > 0:
         return True
     count, usual, results = min(5, runs.plan.capacity - 1), runs.room, []
     tokens = [int(t) for t in np.random.default_rng(0).integers(0, runs.found.vocabulary, count)]
-    for room, together in ((count, 1), (usual, 1), (usual, min(count, runs.chunk))):
-        runs.empty(room)
+    for room, together in ((count, 1), (usual, 1), (usual, min(count, runs.chunk)), (runs.plan.capacity, 1)):
+        runs.empty(room, 1)
         for at in range(0, count, together):
             runs.prefill(0, tokens[at : at + together], at)
         results.append(runs.first.read().astype(np.float64))

@@ -45,7 +45,7 @@ class Decoder:
         a, b = x[..., :half], x[..., half:]
         return np.concatenate([a * c - b * s, b * c + a * s], -1)
 
-    def logits(self, tokens):
+    def logits(self, tokens, window=0):
         """Of each position, [S, V]."""
         w, s, d = self.w, len(tokens), self.head
         x = w["table"][tokens].astype(np.float64)
@@ -58,7 +58,7 @@ class Decoder:
                 q, k = self._turned(q), self._turned(k)
             k, v = (np.repeat(t, self.heads // self.groups, 1) for t in (k, v))
             p = np.einsum("qhd,khd->hqk", q, k) / np.sqrt(d)
-            p = np.where(np.tri(s, dtype=bool), p, -np.inf)
+            p = np.where(np.tri(s, dtype=bool) & ~np.tri(s, k=-(window or s), dtype=bool), p, -np.inf)
             p = np.exp(p - p.max(-1, keepdims=True))
             x = x + np.einsum("hqk,khd->qhd", p / p.sum(-1, keepdims=True), v).reshape(s, -1) @ w[f"{i}.o"]
             y = self._normed(x, w[f"{i}.n2"])
@@ -94,10 +94,11 @@ class Decoder:
 
     # As exporters write it.
 
-    def onnx(self, mask=True, places=True, caches="concat", names=("past_key_values.{}.{}", "present.{}.{}"), logits="logits"):
+    def onnx(self, mask=True, places=True, caches="concat", names=("past_key_values.{}.{}", "present.{}.{}"), logits="logits", window=0):
         """The file's bytes. places: positions are an input; False: computed of the mask; None: of the size of the cache. caches: "concat",
-        "scatter" (a cache of fixed capacity: write_indices, and no mask but lengths), or None."""
-        return Graph(self, mask and caches != "scatter", places, caches, names, logits).bytes()
+        "scatter" (a cache of fixed capacity: write_indices, and no mask but lengths), or None. window: tokens back that are seen, by the
+        places of the cache; 0: all."""
+        return Graph(self, mask and caches != "scatter", places, caches, names, logits, window).bytes()
 
 
 def merged(model, **options):
@@ -141,9 +142,9 @@ def onnx_graph(data):
 class Graph:
     """The ONNX graph of a Decoder."""
 
-    def __init__(self, model, mask, places, caches, names, logits):
+    def __init__(self, model, mask, places, caches, names, logits, window):
         self.m, self.mask, self.places, self.caches, self.names, self.logits = model, mask, places, caches, names, logits
-        self.nodes, self.weights, self.inputs, self.outputs, self.count = [], [], [], [], 0
+        self.nodes, self.weights, self.inputs, self.outputs, self.count, self.window = [], [], [], [], 0, window
 
     def input(self, name, shape, kind=TensorProto.INT64):
         self.inputs.append(helper.make_tensor_value_info(name, kind, shape))
@@ -206,6 +207,8 @@ class Graph:
             ahead = self("Unsqueeze", ahead, np.array([0, 1, 3]))
         columns = self("Unsqueeze", self("Range", np.int64(0), total, np.int64(1)), np.array([0, 1, 2]))
         hidden = self("Greater", columns, ahead)  # [1 or B, 1, s, total]
+        if self.window:
+            hidden = self("Or", hidden, self("LessOrEqual", columns, self("Sub", ahead, np.int64(self.window))))
         if mask:
             empty = self("Equal", self("Unsqueeze", mask, np.array([1, 2])), np.int64(0))
             hidden = self("Or", hidden, empty)

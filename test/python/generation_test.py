@@ -274,10 +274,15 @@ def test_kept_engines(path, model, tmp_path, caplog):
     assert len(files) == 2
     assert ask() == [] and {f: f.read_bytes() for f in kept.iterdir()} == files
     for file, data in files.items():
+        file.unlink()  # engines may have it mapped
         file.write_bytes(data[: len(data) // 2])
     lines = ask()
     assert len(lines) == 2 and all("cannot be used and is built again" in line for line in lines)
     assert ask() == []
+    for file in files:
+        file.unlink()
+        file.write_bytes(b"")
+    assert len(ask()) == 2
     ask(chunk=8)
     assert len(list(kept.iterdir())) > 2
     kept = tmp_path / "a file"
@@ -336,3 +341,25 @@ def test_what_is_no_prompt(generator):
             generator.generate(prompt)
     with pytest.raises(TypeError, match="'tempratur' is no setting"):
         generator.generate([1], tempratur=1)
+
+
+def test_rows_of_a_step(generator, model):
+    """Steps are for the rows between the first and the last sequence, wherever these are; sequences one after the other take one row's time."""
+    prompts = prompts_of(30, 5, 9, 20, 3, 14, 8)
+    taken, step = [], generator.runs.step
+    generator.runs.step = lambda begin, tokens, lengths: (taken.append((begin, len(tokens))), step(begin, tokens, lengths))
+    for prompt in prompts:
+        assert generator.generate(prompt, max_new_tokens=4).tokens == model.greedy(prompt, 4)
+    assert {count for _, count in taken} == {1} and {begin for begin, _ in taken} == {0, 1, 2, 3}
+    taken.clear()
+    streams = [generator.stream(p, max_new_tokens=n) for p, n in zip(prompts, (30, 4, 12, 20))]
+    got = [[] for _ in streams]
+    while any(streams):
+        for i, stream in enumerate(streams):
+            piece = next(stream, None) if stream else None
+            if piece:
+                got[i].append(piece.token)
+            else:
+                streams[i] = None
+    assert got == [model.greedy(p, n) for p, n in zip(prompts, (30, 4, 12, 20))]
+    assert {count for _, count in taken} == {1, 2, 4}

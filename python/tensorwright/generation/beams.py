@@ -79,7 +79,7 @@ def search(runs: Runs, step: Model, prompt: list[int], settings: Settings, ends:
             break
         # The prompt has been read for the first beam alone.
         runs.reorder([int(p) for p in got["parents"][0]] if length > len(prompt) else [0] * beams)
-        runs.step(got["tokens"][0], [length] * beams)
+        runs.step(0, got["tokens"][0], [length] * beams)
         logits, length = runs.logits.read((beams, runs.found.vocabulary)), length + 1
     best = int(state["ended_lengths"][0, 0])
     return [int(t) for t in state["ended"][0, 0, len(prompt) : best]], float(state["scores"][0, 0])

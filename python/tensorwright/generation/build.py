@@ -7,8 +7,9 @@ into the cache that went in, which is then one buffer for ever, with a place of 
 
 from __future__ import annotations
 
-import contextlib
+import hashlib
 import logging
+import mmap
 import os
 from dataclasses import asdict, dataclass
 
@@ -51,11 +52,12 @@ def decoder(path: str, plan: Plan, config: dict, cache, progress) -> Model:
 
 
 def kept(source, options, plan: Plan, cache, progress, build) -> Model:
-    path = _place(cache, _key(source, options)) if cache else None
+    """The engine that build(logger) makes the plan of, or that was made before of the same source and options. Its weights stay in the file
+    as long as it lives, so that processes share them."""
+    path = _place(cache, _key(source, {**options, "made by": _made_by()})) if cache else None
     if path and os.path.exists(path):
         try:
-            with open(path, "rb") as file:
-                return Model(file.read(), plan.device)
+            return Model(_mapped(path), plan.device)
         except (RuntimeError, ValueError, OSError) as error:
             log.warning("the kept engine %s cannot be used and is built again: %s", path, error)
     with _Progress(source, progress) as shown:
@@ -64,9 +66,24 @@ def kept(source, options, plan: Plan, cache, progress, build) -> Model:
         try:
             os.makedirs(os.path.dirname(path), exist_ok=True)
             write(path, data)
-        except OSError as error:
+            data = _mapped(path)
+        except (OSError, ValueError) as error:
             log.warning("the engine is not kept: %s", error)
     return Model(data, plan.device)
+
+
+def _made_by() -> str:
+    """What changes with the networks that this folder makes."""
+    total = hashlib.sha256()
+    for name in ("build.py", "interface.py", "sampling.py", "beams.py"):
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), name), "rb") as file:
+            total.update(file.read())
+    return total.hexdigest()
+
+
+def _mapped(path: str) -> mmap.mmap:
+    with open(path, "rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def _serialized(builder, network, config, logger) -> bytes:
@@ -103,7 +120,7 @@ def _build(path: str, plan: Plan, config: dict, logger: Logger) -> bytes:
 
 
 def profiles(found: Interface, plan: Plan, grows: bool) -> list[list[dict]]:
-    """Of steps by one token, and of prompts: three dicts of shapes each."""
+    """Of steps by one token, of prompts, and of steps of a single row where there are several: three dicts of shapes each."""
     if not found.caches:
         return [[found.shapes(1, n, 0, grows) for n in (1, min(USUAL, plan.capacity), plan.capacity)]]
     alone = grows and not found.grafted  # each sequence has its own caches
@@ -114,7 +131,8 @@ def profiles(found: Interface, plan: Plan, grows: bool) -> list[list[dict]]:
     steps = [found.shapes(b, 1, p, grows) for b, p in zip((1, rows, rows), pasts)]
     chunk = min(plan.chunk, pasts[2])
     prompts = [found.shapes(1, n, p, grows) for n, p in zip((1, chunk, chunk), pasts)]
-    return [steps, prompts]
+    single = [found.shapes(1, 1, p, grows) for p in pasts]
+    return [steps, prompts] + [single] * (rows > 1)
 
 
 def _profile(builder, network, shapes: list[dict]):

@@ -73,7 +73,7 @@ class Context:
 
 
 class Runs:
-    """What the three kinds share. Rows of `logits` are those of sequences after step(), `first` is that of prefill()."""
+    """What the three kinds share. `logits` are those of step(), `first` are those of prefill()."""
 
     kept = True  # whether the beginning of a finished sequence may be used again
 
@@ -91,8 +91,9 @@ class Runs:
         """Reads tokens of a prompt, the first of which is the sequence's number `at`; the logits of the last are in `first`."""
         raise NotImplementedError
 
-    def step(self, tokens, lengths) -> None:
-        """Reads a token for each of the first rows, whose sequences had so many before; -1 for rows that take no part, whose tokens stay."""
+    def step(self, begin: int, tokens, lengths) -> None:
+        """Reads a token for each row from `begin` on, whose sequences had so many before; -1 for rows that take no part, whose tokens stay. The
+        logits of the first of them are the first of `logits`."""
         raise NotImplementedError
 
     def reorder(self, parents: list[int]) -> None:
@@ -126,6 +127,7 @@ class Slots(Runs):
     def __init__(self, model, found, plan):
         super().__init__(model, found, plan)
         self._step, self._prompt = Context(model, 0), Context(model, 1)
+        self._single = Context(model, 2) if model.engine.num_optimization_profiles > 2 else self._step
         fixed = found.caches[0].capacity
         self.room = fixed if fixed > 0 else min(SMALLEST, plan.capacity)
         self.empty(self.room)
@@ -175,14 +177,14 @@ class Slots(Runs):
         self.grow(at + len(tokens))
         self._run(self._prompt, slot, 1, [at], np.array([tokens]), self.first.address)
 
-    def step(self, tokens, lengths):
+    def step(self, begin, tokens, lengths):
         self.grow(int(np.max(lengths)) + 1)
         # What rows without a part compute goes nowhere: it may be no number. A model without an index has it behind their tokens.
         idle = np.asarray(tokens) < 0
         ids = np.where(idle, np.max(tokens), tokens).reshape(-1, 1)
-        self._run(
-            self._step, 0, len(tokens), lengths, ids, self.logits.address, np.where(idle, self.room, lengths).astype(np.int32)
-        )
+        index = np.where(idle, self.room, lengths).astype(np.int32)
+        context = self._single if len(tokens) == 1 else self._step
+        self._run(context, begin, len(tokens), lengths, ids, self.logits.address, index)
 
     def reorder(self, parents):
         for i, cache in enumerate(self.found.caches):
@@ -225,11 +227,11 @@ class Growing(Runs):
     def prefill(self, slot, tokens, at):
         self._run(self._prompt, slot, tokens, at, self.first.address)
 
-    def step(self, tokens, lengths):
+    def step(self, begin, tokens, lengths):
         size = self.logits.nbytes // self.plan.slots
-        for slot, (token, length) in enumerate(zip(tokens, lengths)):
+        for row, (token, length) in enumerate(zip(tokens, lengths)):
             if token >= 0:
-                self._run(self._step, slot, [int(token)], int(length), self.logits.address + slot * size)
+                self._run(self._step, begin + row, [int(token)], int(length), self.logits.address + row * size)
 
     def reorder(self, parents):
         rows = [self._of[p] for p in parents]
@@ -257,11 +259,11 @@ class Whole(Runs):
     def prefill(self, slot, tokens, at):
         self._run(slot, tokens, at, self.first.address)
 
-    def step(self, tokens, lengths):
+    def step(self, begin, tokens, lengths):
         size = self.logits.nbytes // self.plan.slots
-        for slot, (token, length) in enumerate(zip(tokens, lengths)):
+        for row, (token, length) in enumerate(zip(tokens, lengths)):
             if token >= 0:
-                self._run(slot, [token], int(length), self.logits.address + slot * size)
+                self._run(begin + row, [token], int(length), self.logits.address + row * size)
 
     def reorder(self, parents):
         rows = [self._tokens[p] for p in parents]

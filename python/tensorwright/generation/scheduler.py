@@ -17,6 +17,8 @@ from .settings import Settings
 from .text import Growing, Stops, Tokenizer
 
 log = logging.getLogger("tensorwright")
+# Tokens that a slot has to know of a prompt to be worth more than being near to others.
+_WORTH = 16
 
 
 @dataclass
@@ -98,7 +100,9 @@ class _Slot:
 
     def __init__(self, number: int):
         self.number, self.sequence, self.tokens, self.read, self.ready = number, None, [], 0, False
-        self.text, self.stops, self.used = None, None, 0
+        self.text, self.stops, self.rows, self.used = None, None, None, 0
+        # Whether the sampler has to be told of its sequence, or that it has ended.
+        self.fresh, self.left = False, False
 
 
 class Scheduler:
@@ -117,6 +121,7 @@ class Scheduler:
         self._slots = [_Slot(i) for i in range(runs.plan.slots)]
         self._waiting, self._clock = _Waiting(), 0
         self._rows, self._one = Rows(runs.memory, runs.plan.slots, self.capacity), Rows(runs.memory, 1, self.capacity)
+        self._base = 0  # the slot that the first of _rows is of
         self.reused = 0  # tokens of prompts that did not have to be read
 
     def submit(self, sequence: Sequence) -> None:
@@ -170,14 +175,17 @@ class Scheduler:
         self._choose()
 
     def _begin(self, sequence: Sequence) -> None:
-        """Gives a sequence the free slot that knows most of its prompt."""
+        """Gives a sequence a free slot: one that knows much of its prompt, else one near to those in use, as steps are for all rows between."""
         free = [s for s in self._slots if s.sequence is None]
         common = {s.number: _common(s.tokens, sequence.prompt, s.read) if self.reuse else 0 for s in free}
-        # Of equals the first: steps are for rows up to the last one in use. A slot that others may go on from is kept where there is another.
-        slot = max(free, key=lambda s: (common[s.number], s.read == 0, -s.number))
+        slot = max(free, key=lambda s: common[s.number])
+        if common[slot.number] < _WORTH:
+            used = [s.number for s in self._slots if s.sequence]
+            slot = min(free, key=lambda s: (_bucket(_span([*used, s.number])), s.read > 0, s.used, s.number))
         slot.read = min(common[slot.number], len(sequence.prompt) - 1)
         self.reused += slot.read
         slot.sequence, slot.tokens, slot.ready = sequence, list(sequence.prompt), False
+        slot.rows = sequence.settings.rows(len(sequence.prompt), self.capacity, sequence.number)
         self._clock += 1
         slot.used = self._clock
         slot.text = Growing(self.tokenizer) if self.tokenizer else None
@@ -190,40 +198,43 @@ class Scheduler:
         slot.read += len(tokens)
         if slot.read < len(slot.tokens):
             return
-        sequence, prompt = slot.sequence, len(slot.tokens)
-        floats, ints = sequence.settings.rows(prompt, self.capacity, sequence.number)
-        self._one.set(0, slot.tokens, prompt, floats, ints)
+        sequence = slot.sequence
+        self._one.set(0, slot.tokens, len(sequence.prompt), *slot.rows)
         token, over, logprob = (x[0] for x in self.sampler.choose(self._one, 1, self.runs.first.address))
         logits = self.runs.first.read()[0] if sequence.settings.logprobs else None
-        slot.ready = True
-        if self._take(slot, int(token), bool(over), float(logprob), logits):
-            self._rows.set(slot.number, slot.tokens, prompt, floats, ints)
+        slot.ready = slot.fresh = True
+        self._take(slot, int(token), bool(over), float(logprob), logits)
 
     def _choose(self) -> None:
         """A token for each sequence that is ready."""
-        ready = [s for s in self._slots if s.ready and s.read < len(s.tokens)]
+        ready = [s for s in self._slots if s.ready]
         if not ready:
             return
-        count = self._bucket(ready[-1].number + 1)
-        lengths = [min(s.read, self.capacity - 1) for s in self._slots[:count]]
-        # A row that takes no part writes behind what it has, where nothing is; a full one has no such place, so it loses its last token.
-        for slot, length in zip(self._slots, lengths):
-            if slot not in ready:
-                slot.read = length
-        tokens = [s.tokens[s.read] if s in ready else -1 for s in self._slots[:count]]
-        self.runs.step(tokens, lengths)
+        begin, count = self._range([s.number for s in ready])
+        rows = self._slots[begin : begin + count]
+        # A row that takes no part may be written to behind what it has; a full one has no such place, so it loses its last token.
+        for slot in rows:
+            slot.read = min(slot.read, self.capacity - 1)
+        self.runs.step(begin, [s.tokens[s.read] if s.ready else -1 for s in rows], [s.read for s in rows])
+        for row, slot in enumerate(rows):
+            if slot.ready and (slot.fresh or begin != self._base):
+                self._rows.set(row, slot.tokens, len(slot.sequence.prompt), *slot.rows)
+                slot.fresh = False
+            elif not slot.ready and (slot.left or begin != self._base):
+                self._rows.free(row)
+            slot.left = False
+        self._base = begin
         token, over, logprob = self.sampler.choose(self._rows, count, self.runs.logits.address)
         logits = self.runs.logits.read() if any(s.sequence.settings.logprobs for s in ready) else None
-        for slot in ready:
-            n = slot.number
-            slot.read += 1
-            self._take(slot, int(token[n]), bool(over[n]), float(logprob[n]), None if logits is None else logits[n])
+        for row, slot in enumerate(rows):
+            if slot.ready:
+                slot.read += 1
+                self._take(slot, int(token[row]), bool(over[row]), float(logprob[row]), None if logits is None else logits[row])
 
-    def _bucket(self, rows: int) -> int:
-        count = 1
-        while count < rows:
-            count *= 2
-        return min(count, len(self._slots))
+    def _range(self, numbers: list[int]) -> tuple[int, int]:
+        """(first row, how many) of a step: all between, and as many as a power of two."""
+        count = min(_bucket(_span(numbers)), len(self._slots))
+        return min(numbers[0], len(self._slots) - count), count
 
     def _take(self, slot: _Slot, token: int, over: bool, logprob: float, logits) -> bool:
         """What becomes of a chosen token; whether the sequence goes on."""
@@ -256,7 +267,7 @@ class Scheduler:
         slot.sequence = slot.text = slot.stops = None
         slot.ready = False
         slot.tokens = slot.tokens[: slot.read]
-        self._rows.free(slot.number)
+        slot.left = True
         if not self.reuse:
             self._forget(slot)
         sequence.emit(piece)
@@ -264,6 +275,15 @@ class Scheduler:
     @staticmethod
     def _forget(slot: _Slot) -> None:
         slot.tokens, slot.read = [], 0
+
+
+def _span(numbers: list[int]) -> int:
+    return max(numbers) - min(numbers) + 1
+
+
+def _bucket(rows: int) -> int:
+    """The next power of two: engines run at few sizes."""
+    return 1 << (rows - 1).bit_length()
 
 
 def _common(known: list[int], prompt: list[int], most: int) -> int:

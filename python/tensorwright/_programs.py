@@ -73,6 +73,8 @@ def main(arguments=None):
         # Who reads has read enough; the interpreter's own flush at the end would say so again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except KeyboardInterrupt:
+        return 130  # as a shell has it
     except (OSError, ValueError, TypeError, RuntimeError, ImportError) as error:
         print(f"tensorwright {options.command}: {error}", file=sys.stderr)
         return 1

@@ -336,7 +336,8 @@ def test_prompts_that_are_refused(generator, model, prompt, says):
 
 
 def test_what_is_no_prompt(generator):
-    for prompt in (None, 3, [1.5], [None]):
+    assert generator.generate([np.int64(1), np.int32(2)], max_new_tokens=2).tokens == generator.generate(np.array([1, 2]), max_new_tokens=2).tokens
+    for prompt in (None, 3, [1.5], [None], [[1, True]]):
         with pytest.raises(TypeError):
             generator.generate(prompt)
     with pytest.raises(TypeError, match="'tempratur' is no setting"):

@@ -2,8 +2,10 @@
 """Texts in and out of tensorwright.generate(): tokenizers, stop strings, chat templates, the files of a folder, the program."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -301,3 +303,23 @@ def test_the_program(path, model):
 def test_what_the_program_refuses(path, arguments, says):
     out, err = program(*(path if a is None else a for a in arguments), status=1)
     assert out == "" and err.startswith("tensorwright generate: ") and says in err and "Traceback" not in err
+
+
+def test_files_that_are_no_models(path, tmp_path):
+    """Whatever lies where a model is expected."""
+    for i, data in enumerate((b"", b"not ONNX", (path / "model.onnx").read_bytes()[:3000], np.random.default_rng(0).bytes(5000))):
+        (tmp_path / "model.onnx").write_bytes(data)
+        out, err = program(tmp_path, "--tokens", "1", "--no-cache", status=1)
+        assert out == "" and "Traceback" not in err and "tensorwright generate: " in err
+    (tmp_path / "model.onnx").unlink()
+    out, err = program(tmp_path, "--tokens", "1", status=1)
+    assert "has no ONNX file" in err
+
+
+def test_a_program_that_is_interrupted(path):
+    command = [sys.executable, "-m", "tensorwright", "generate", str(path), "--prompt", "-"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        time.sleep(2)
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=30)
+    assert running.returncode == 130 and out == "" and "Traceback" not in err

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import numbers
 import os
 import threading
 from collections.abc import Iterator
@@ -292,7 +293,7 @@ def _are_ids(prompt) -> bool:
     """Whether a prompt is one of ids. A list of nothing is one."""
     if hasattr(prompt, "dtype"):
         return prompt.ndim == 1 and prompt.dtype.kind in "iu"
-    return isinstance(prompt, (list, tuple)) and all(isinstance(t, int) and not isinstance(t, bool) for t in prompt)
+    return isinstance(prompt, (list, tuple)) and all(isinstance(t, numbers.Integral) and not isinstance(t, bool) for t in prompt)
 
 
 def generate(

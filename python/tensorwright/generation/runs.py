@@ -148,13 +148,12 @@ class Slots(Runs):
         while room < tokens:
             room *= 2
         room = min(room, self.plan.capacity)
-        for i, cache in enumerate(self.found.caches):
-            old, new = self._caches[i], self._made(cache, room)
+        caches = [self._made(cache, room) for cache in self.found.caches]  # all or none, where memory does not suffice
+        for cache, old, new in zip(self.found.caches, self._caches, caches):
             size = cache.head * old.dtype.itemsize
             for row in range(self.plan.slots * cache.heads):
                 self.memory.copy(new.address + row * room * size, old.address + row * self.room * size, self.room * size)
-            self._caches[i] = new
-        self.room = room
+        self._caches, self.room = caches, room
 
     def _mask(self, lengths, new):
         """Ones at what a row has and at what is new. A grafted engine has the new tokens behind the cache, others in it."""

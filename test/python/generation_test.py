@@ -116,6 +116,18 @@ def test_windows(window, tmp_path):
         assert generator.generate(prompt, max_new_tokens=12).tokens == tokens[len(prompt) :]
 
 
+@pytest.mark.parametrize("form", [{"triangle": True}, {"triangle": True, "mask": False, "places": False}])
+@pytest.mark.parametrize("kind", ["gpt2", "llama"])
+def test_all_that_a_model_was_made_for(kind, form, tmp_path):
+    """Up to its last place, by prompts and by steps, also where past and new tokens together must not be more."""
+    model = Decoder(kind, seed=26, positions=70)
+    generator = tensorwright.Generator(folder(tmp_path / "m", model, data=model.onnx(**form), tokenizer=None), slots=3)
+    assert generator.capacity == 70 and generator.runs.chunk == 8
+    prompts = prompts_of(27, 3, 69, 64, 40, 66)
+    for prompt, result in zip(prompts, generator.generate(prompts, max_new_tokens=100)):
+        assert result.tokens == model.greedy(prompt, 70 - len(prompt))
+
+
 def test_one_call(path, model):
     prompts = prompts_of(2, 4, 9)
     alone = tensorwright.generate(path, prompts[0], 6)

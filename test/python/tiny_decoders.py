@@ -94,11 +94,11 @@ class Decoder:
 
     # As exporters write it.
 
-    def onnx(self, mask=True, places=True, caches="concat", names=("past_key_values.{}.{}", "present.{}.{}"), logits="logits", window=0):
+    def onnx(self, mask=True, places=True, caches="concat", names=("past_key_values.{}.{}", "present.{}.{}"), logits="logits", window=0, triangle=False):
         """The file's bytes. places: positions are an input; False: computed of the mask; None: of the size of the cache. caches: "concat",
         "scatter" (a cache of fixed capacity: write_indices, and no mask but lengths), or None. window: tokens back that are seen, by the
-        places of the cache; 0: all."""
-        return Graph(self, mask and caches != "scatter", places, caches, names, logits, window).bytes()
+        places of the cache; 0: all. triangle: what is behind a token is a part of a constant, as in GPT-2."""
+        return Graph(self, mask and caches != "scatter", places, caches, names, logits, window, triangle).bytes()
 
 
 def merged(model, **options):
@@ -142,9 +142,9 @@ def onnx_graph(data):
 class Graph:
     """The ONNX graph of a Decoder."""
 
-    def __init__(self, model, mask, places, caches, names, logits, window):
+    def __init__(self, model, mask, places, caches, names, logits, window, triangle):
         self.m, self.mask, self.places, self.caches, self.names, self.logits = model, mask, places, caches, names, logits
-        self.nodes, self.weights, self.inputs, self.outputs, self.count, self.window = [], [], [], [], 0, window
+        self.nodes, self.weights, self.inputs, self.outputs, self.count, self.window, self.triangle = [], [], [], [], 0, window, triangle
 
     def input(self, name, shape, kind=TensorProto.INT64):
         self.inputs.append(helper.make_tensor_value_info(name, kind, shape))
@@ -207,6 +207,10 @@ class Graph:
             ahead = self("Unsqueeze", ahead, np.array([0, 1, 3]))
         columns = self("Unsqueeze", self("Range", np.int64(0), total, np.int64(1)), np.array([0, 1, 2]))
         hidden = self("Greater", columns, ahead)  # [1 or B, 1, s, total]
+        if self.triangle:
+            hidden, ends = ~np.tri(m.positions, dtype=bool)[None, None], self("Unsqueeze", total, np.array([0]))
+            hidden = self("Slice", hidden, self("Unsqueeze", past, np.array([0])), ends, np.array([2]))
+            hidden = self("Slice", hidden, np.array([0]), ends, np.array([3]))
         if self.window:
             hidden = self("Or", hidden, self("LessOrEqual", columns, self("Sub", ahead, np.int64(self.window))))
         if mask:

@@ -29,14 +29,26 @@ USUAL, SMALLEST = 256, 64
 @dataclass(frozen=True)
 class Plan:
     """What an engine is for. in_place: caches of fixed capacity are wanted, also of a model whose own get longer; slots: rows; chunk: tokens
-    of a prompt that go in at a time; capacity: tokens of a sequence at most."""
+    of a prompt that go in at a time; capacity: tokens of a sequence at most; limit: of past and new ones together, where the model has one (a
+    triangle of constants, say); 0: none."""
 
     in_place: bool
     slots: int
     chunk: int
     capacity: int
+    limit: int
     precision: str
     device: str
+
+    @property
+    def most(self) -> int:
+        """Tokens that a cache has room for at most."""
+        return min(self.capacity, self.limit - 1) if self.limit else self.capacity
+
+    @property
+    def deep(self) -> int:
+        """The same with a piece of a prompt behind them."""
+        return min(self.capacity, self.limit - self.chunk) if self.limit else self.capacity
 
 
 def decoder(path: str, plan: Plan, config: dict, cache, progress) -> Model:
@@ -125,13 +137,15 @@ def profiles(found: Interface, plan: Plan, grows: bool) -> list[list[dict]]:
         return [[found.shapes(1, n, 0, grows) for n in (1, min(USUAL, plan.capacity), plan.capacity)]]
     alone = grows and not found.grafted  # each sequence has its own caches
     rows = 1 if alone or found.batch == 1 else plan.slots
-    pasts = [0 if alone or not plan.in_place else 1, min(USUAL, plan.capacity), plan.capacity]
-    if found.caches[0].capacity > 0:
-        pasts = [found.caches[0].capacity] * 3
-    steps = [found.shapes(b, 1, p, grows) for b, p in zip((1, rows, rows), pasts)]
-    chunk = min(plan.chunk, pasts[2])
-    prompts = [found.shapes(1, n, p, grows) for n, p in zip((1, chunk, chunk), pasts)]
-    single = [found.shapes(1, 1, p, grows) for p in pasts]
+    fixed = found.caches[0].capacity
+
+    def pasts(most):
+        return [fixed] * 3 if fixed > 0 else [0 if alone or not plan.in_place else 1, min(USUAL, most), most]
+
+    steps = [found.shapes(b, 1, p, grows) for b, p in zip((1, rows, rows), pasts(plan.most))]
+    chunk = min(plan.chunk, fixed) if fixed > 0 else plan.chunk
+    prompts = [found.shapes(1, n, p, grows) for n, p in zip((1, chunk, chunk), pasts(plan.deep if grows else plan.most))]
+    single = [found.shapes(1, 1, p, grows) for p in pasts(plan.most)]
     return [steps, prompts] + [single] * (rows > 1)
 
 

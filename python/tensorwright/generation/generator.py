@@ -122,7 +122,13 @@ class Generator:
         elif most and capacity > most:
             raise ValueError(f"capacity: {capacity} tokens, the model was made for {most}")
         settings_of({}, self.files.generation, os.path.join(self.files.folder, "generation_config.json"))
-        self._load(build.Plan(True, slots, min(chunk, capacity), capacity, precision, _memory.resolve(device)), cache, progress)
+        # The last eighth of what the model was made for is read token by token.
+        chunk = max(1, min(chunk, capacity, (most or 2**30) // 8))
+        self._load(
+            build.Plan(True, slots, chunk, capacity, max(most, 2) if most else 0, precision, _memory.resolve(device)),
+            cache,
+            progress,
+        )
         self.capacity = self._plan.capacity
         vocabulary = self.interface.vocabulary
         path = self.files.tokenizer if tokenizer is None else tokenizer or None

@@ -120,9 +120,17 @@ def interface_of(tensors: list[Tensor], config: dict | None = None) -> Interface
         raise ValueError(f"no input is called input_ids (inputs: {', '.join(inputs)}); the model is no decoder of tokens")
     if len(inputs[found.ids].shape) != 2:
         raise ValueError(f"input {found.ids!r} has the shape {list(inputs[found.ids].shape)}, [batch, tokens] is expected")
-    for name, ranks in ((found.mask, (2,)), (found.places, (2,)), (found.index, (1, 2)), (found.lengths, (1, 2)), (found.last, (1, 2))):
+    for name, ranks in (
+        (found.mask, (2,)),
+        (found.places, (2,)),
+        (found.index, (1, 2)),
+        (found.lengths, (1, 2)),
+        (found.last, (1, 2)),
+    ):
         if name and len(inputs[name].shape) not in ranks:
-            raise ValueError(f"input {name!r} has the shape {list(inputs[name].shape)}, of {ranks[-1]} dimensions it would be known")
+            raise ValueError(
+                f"input {name!r} has the shape {list(inputs[name].shape)}, of {ranks[-1]} dimensions it would be known"
+            )
     found.batch = inputs[found.ids].shape[0]
     for name in [n for n in left if _PAST.search(n)]:
         found.caches.append(_cache(left.pop(name), outputs, config or {}))

@@ -129,7 +129,8 @@ class Slots(Runs):
         self._step, self._prompt = Context(model, 0), Context(model, 1)
         self._single = Context(model, 2) if model.engine.num_optimization_profiles > 2 else self._step
         fixed = found.caches[0].capacity
-        self.room = fixed if fixed > 0 else min(SMALLEST, plan.capacity)
+        self._deep = plan.deep if found.grafted else plan.most
+        self.room = fixed if fixed > 0 else min(SMALLEST, self._deep)
         self.empty(self.room)
 
     def empty(self, room: int, slots: int = 0) -> None:
@@ -147,7 +148,8 @@ class Slots(Runs):
         room = self.room
         while room < tokens:
             room *= 2
-        room = min(room, self.plan.capacity)
+        # Beyond `deep` there is no room for a piece of a prompt behind them.
+        room = min(room, self._deep if tokens <= self._deep else self.plan.most)
         caches = [self._made(cache, room) for cache in self.found.caches]  # all or none, where memory does not suffice
         for cache, old, new in zip(self.found.caches, self._caches, caches):
             size = cache.head * old.dtype.itemsize
@@ -174,7 +176,11 @@ class Slots(Runs):
 
     def prefill(self, slot, tokens, at):
         self.grow(at + len(tokens))
-        self._run(self._prompt, slot, 1, [at], np.array([tokens]), self.first.address)
+        if self.room <= self._deep or self.found.caches[0].capacity > 0:
+            self._run(self._prompt, slot, 1, [at], np.array([tokens]), self.first.address)
+            return
+        for i, token in enumerate(tokens):
+            self._run(self._single, slot, 1, [at + i], np.array([[token]]), self.first.address)
 
     def step(self, begin, tokens, lengths):
         self.grow(int(np.max(lengths)) + 1)
@@ -224,13 +230,18 @@ class Growing(Runs):
         self._of[slot] = after
 
     def prefill(self, slot, tokens, at):
-        self._run(self._prompt, slot, tokens, at, self.first.address)
+        if at <= self.plan.deep:
+            self._run(self._prompt, slot, tokens, at, self.first.address)
+            return
+        for i, token in enumerate(tokens):
+            self._run(self._step, slot, [token], at + i, self.first.address)
 
     def step(self, begin, tokens, lengths):
         size = self.logits.nbytes // self.plan.slots
         for row, (token, length) in enumerate(zip(tokens, lengths)):
             if token >= 0:
-                self._run(self._step, begin + row, [int(token)], int(length), self.logits.address + row * size)
+                self._run(self._step, begin + row, [int(token)], int(length), self.first.address)
+                self.memory.copy(self.logits.address + row * size, self.first.address, size)
 
     def reorder(self, parents):
         rows = [self._of[p] for p in parents]
@@ -262,7 +273,8 @@ class Whole(Runs):
         size = self.logits.nbytes // self.plan.slots
         for row, (token, length) in enumerate(zip(tokens, lengths)):
             if token >= 0:
-                self._run(begin + row, [token], int(length), self.logits.address + row * size)
+                self._run(begin + row, [token], int(length), self.first.address)
+                self.memory.copy(self.logits.address + row * size, self.first.address, size)
 
     def reorder(self, parents):
         rows = [self._tokens[p] for p in parents]
@@ -274,7 +286,7 @@ def grows(model: Model, found: Interface, plan: Plan) -> bool:
     if found.grafted:
         return False
     context = Context(model, 1)
-    past = found.caches[0].capacity if found.caches[0].capacity > 0 else min(SMALLEST, plan.capacity)
+    past = found.caches[0].capacity if found.caches[0].capacity > 0 else min(SMALLEST, plan.deep)
     for name, shape in found.shapes(1, 1, past, False).items():
         if -1 in found.tensors[name].shape and not model.engine.is_shape_inference_io(name):
             context.context.set_input_shape(name, shape)
@@ -291,9 +303,9 @@ def masks_well(runs: Slots) -> bool:
     here. Some tokens are read one by one in caches of several sizes, and together."""
     if runs.found.caches[0].capacity > 0:
         return True
-    count, usual, results = min(5, runs.plan.capacity - 1), runs.room, []
+    count, usual, results = min(5, runs.plan.most), runs.room, []
     tokens = [int(t) for t in np.random.default_rng(0).integers(0, runs.found.vocabulary, count)]
-    for room, together in ((count, 1), (usual, 1), (usual, min(count, runs.chunk)), (runs.plan.capacity, 1)):
+    for room, together in ((count, 1), (usual, 1), (usual, min(count, runs.chunk)), (runs.plan.most, 1)):
         runs.empty(room, 1)
         for at in range(0, count, together):
             runs.prefill(0, tokens[at : at + together], at)

@@ -225,7 +225,9 @@ class Scheduler:
             slot.left = False
         self._base = begin
         token, over, logprob = self.sampler.choose(self._rows, count, self.runs.logits.address)
-        logits = self.runs.logits.read((count, self.runs.found.vocabulary)) if any(s.sequence.settings.logprobs for s in ready) else None
+        logits = (
+            self.runs.logits.read((count, self.runs.found.vocabulary)) if any(s.sequence.settings.logprobs for s in ready) else None
+        )
         for row, slot in enumerate(rows):
             if slot.ready:
                 slot.read += 1

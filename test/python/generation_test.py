@@ -128,6 +128,17 @@ def test_all_that_a_model_was_made_for(kind, form, tmp_path):
         assert result.tokens == model.greedy(prompt, 70 - len(prompt))
 
 
+def test_a_file_that_says_no_limit(tmp_path):
+    """Without config.json: the caller says it."""
+    model = Decoder("gpt2", seed=28, positions=70)
+    (tmp_path / "m.onnx").write_bytes(model.onnx(triangle=True))
+    with pytest.raises(RuntimeError, match="nothing says how many tokens the model was made for: capacity may"):
+        tensorwright.Generator(tmp_path / "m.onnx")
+    prompt = prompts_of(29, 60)[0]
+    generator = tensorwright.Generator(tmp_path / "m.onnx", capacity=70)
+    assert generator.name == "m" and generator.generate(prompt, max_new_tokens=20).tokens == model.greedy(prompt, 10)
+
+
 def test_one_call(path, model):
     prompts = prompts_of(2, 4, 9)
     alone = tensorwright.generate(path, prompts[0], 6)

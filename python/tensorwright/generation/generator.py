@@ -119,7 +119,9 @@ class Generator:
         most = self.files.most_positions()
         if capacity is None:
             capacity = max(2, min(most or _USUAL_CAPACITY, _USUAL_CAPACITY))
-        elif most and capacity > most:
+        elif not most:
+            most = capacity
+        elif capacity > most:
             raise ValueError(f"capacity: {capacity} tokens, the model was made for {most}")
         settings_of({}, self.files.generation, os.path.join(self.files.folder, "generation_config.json"))
         # The last eighth of what the model was made for is read token by token.
@@ -148,7 +150,11 @@ class Generator:
         config = {n: v for n, v in self.files.config.items() if n in SIZES and isinstance(v, int)}
         for in_place in (True, False):
             asked = dataclasses.replace(plan, in_place=in_place)
-            self.model = build.decoder(self.files.onnx, asked, config, cache, progress)
+            try:
+                self.model = build.decoder(self.files.onnx, asked, config, cache, progress)
+            except RuntimeError as error:
+                unknown = "" if plan.limit else "; nothing says how many tokens the model was made for: capacity may"
+                raise RuntimeError(f"{self.files.onnx}: {error}{unknown}") from None
             found = self.interface = interface_of(tensors_of_engine(self.model.engine), config)
             fixed = found.caches[0].capacity if found.caches else -1
             self._plan = dataclasses.replace(asked, capacity=min(plan.capacity, fixed) if fixed > 0 else plan.capacity)

@@ -321,7 +321,8 @@ def test_numbers_that_are_none(tmp_path):
     expected = model.greedy(good, 12)
     none = next(t for t in range(40) if t not in good + expected)
     model.w["table"][none] = np.nan
-    generator = tensorwright.Generator(folder(tmp_path / "m", model, tokenizer=None), slots=2, capacity=80)
+    path = folder(tmp_path / "m", model, tokenizer=None)
+    generator = tensorwright.Generator(path, slots=2, capacity=80)
     beside = generator.stream(good, max_new_tokens=12)
     next(beside)
     with pytest.raises(RuntimeError, match="no number"):
@@ -329,6 +330,12 @@ def test_numbers_that_are_none(tmp_path):
     assert [p.token for p in beside] == expected[1:]
     for _ in range(3):
         assert [r.tokens for r in generator.generate([good, good], max_new_tokens=12)] == [expected] * 2
+    chunked = tensorwright.Generator(path, slots=2, capacity=80, chunk=4)
+    for _ in range(4):  # left before it is known that there are no numbers
+        left = chunked.stream([3, none] * 20, max_new_tokens=12)
+        chunked.scheduler.step()
+        left.close()
+        assert [r.tokens for r in chunked.generate([good, good], max_new_tokens=12)] == [expected] * 2
 
 
 BAD = [
@@ -387,3 +394,18 @@ def test_rows_of_a_step(generator, model):
                 streams[i] = None
     assert got == [model.greedy(p, n) for p, n in zip(prompts, (30, 4, 12, 20))]
     assert {count for _, count in taken} == {1, 2, 4}
+
+
+def test_prompts_take_turns(path, model):
+    """A short one is not held up by a long one that came before it, nor are those that go on."""
+    generator = tensorwright.Generator(path, slots=3, capacity=96, chunk=4)
+    going = generator.stream([1, 2], max_new_tokens=90)
+    next(going)
+    long, short = prompts_of(31, 60, 7)
+    first = generator.stream(long, max_new_tokens=2)
+    next(going)
+    second = generator.stream(short, max_new_tokens=2)
+    for _ in range(4):
+        next(going)
+    assert len(second._pieces) and not first._pieces
+    assert [p.token for p in second] == model.greedy(short, 2) and [p.token for p in first] == model.greedy(long, 2)

@@ -110,13 +110,8 @@ class Scheduler:
     chooses a token for each sequence whose prompt has been read. Whoever calls it does so alone."""
 
     def __init__(self, runs: Runs, sampler: Sampler, tokenizer: Tokenizer | None, ends: tuple[int, ...], reuse: bool = True):
-        self.runs, self.sampler, self.tokenizer, self.ends, self.reuse = (
-            runs,
-            sampler,
-            tokenizer,
-            frozenset(ends),
-            reuse and runs.kept,
-        )
+        self.runs, self.sampler, self.tokenizer = runs, sampler, tokenizer
+        self.ends, self.reuse = frozenset(ends), reuse and runs.kept
         self.capacity = runs.plan.capacity
         self._slots = [_Slot(i) for i in range(runs.plan.slots)]
         self._waiting, self._clock = _Waiting(), 0
@@ -192,7 +187,9 @@ class Scheduler:
         slot.stops = Stops(sequence.settings.stop)
 
     def _read(self, slot: _Slot) -> None:
-        """A piece of a prompt; behind the last one comes the first token."""
+        """A piece of a prompt; behind the last one comes the first token. Prompts take turns, so that a long one holds up no short one."""
+        self._clock += 1
+        slot.used = self._clock
         tokens = slot.tokens[slot.read : slot.read + self.runs.chunk]
         self.runs.prefill(slot.number, tokens, slot.read)
         slot.read += len(tokens)
@@ -225,27 +222,25 @@ class Scheduler:
             slot.left = False
         self._base = begin
         token, over, logprob = self.sampler.choose(self._rows, count, self.runs.logits.address)
-        logits = (
-            self.runs.logits.read((count, self.runs.found.vocabulary)) if any(s.sequence.settings.logprobs for s in ready) else None
-        )
+        asked = any(s.sequence.settings.logprobs for s in ready)
+        logits = self.runs.logits.read((count, self.runs.found.vocabulary)) if asked else [None] * count
         for row, slot in enumerate(rows):
             if slot.ready:
                 slot.read += 1
-                self._take(slot, int(token[row]), bool(over[row]), float(logprob[row]), None if logits is None else logits[row])
+                self._take(slot, int(token[row]), bool(over[row]), float(logprob[row]), logits[row])
 
     def _range(self, numbers: list[int]) -> tuple[int, int]:
         """(first row, how many) of a step: all between, and as many as a power of two."""
         count = min(_bucket(_span(numbers)), len(self._slots))
         return min(numbers[0], len(self._slots) - count), count
 
-    def _take(self, slot: _Slot, token: int, over: bool, logprob: float, logits) -> bool:
-        """What becomes of a chosen token; whether the sequence goes on."""
+    def _take(self, slot: _Slot, token: int, over: bool, logprob: float, logits) -> None:
+        """What becomes of a chosen token."""
         sequence, settings = slot.sequence, slot.sequence.settings
         if not np.isfinite(logprob):  # no token may come: numbers that are none
+            slot.ready = False  # as if nothing had been read
             self._end(slot, Piece(None, reason="error", error="the model gave no number for any token that may come"))
-            self.runs.clear(slot.number)
-            self._forget(slot)
-            return False
+            return
         slot.tokens.append(token)
         ended = token in self.ends or token in settings.stop_token_ids
         text = slot.text.add(token) if slot.text and not ended else ""
@@ -256,22 +251,23 @@ class Scheduler:
             piece.reason = "length"
         if not piece.reason:
             sequence.emit(piece)
-            return True
+            return
         if slot.text and not slot.stops.found:
             piece.text += slot.stops.add(slot.text.end())
             piece.reason = "stop" if slot.stops.found else piece.reason
             piece.text += slot.stops.end()
         self._end(slot, piece)
-        return False
 
     def _end(self, slot: _Slot, piece: Piece) -> None:
         sequence = slot.sequence
         slot.sequence = slot.text = slot.stops = None
-        slot.ready = False
         slot.tokens = slot.tokens[: slot.read]
         slot.left = True
-        if not self.reuse:
+        if not slot.ready:  # no token has shown that what was read are numbers
+            self.runs.clear(slot.number)
+        if not self.reuse or not slot.ready:
             self._forget(slot)
+        slot.ready = False
         sequence.emit(piece)
 
     @staticmethod

@@ -103,17 +103,17 @@ class Runs:
     def clear(self, slot: int) -> None:
         """Forgets what a row has: numbers that are none in it would be in all that is masked, too."""
 
-    def _feed(self, context: Context, ids, lengths, new: int, mask, index=None) -> None:
-        """What all inputs but the caches are. lengths: tokens of each row before this run; mask: its array; index: where new keys go, if not
-        behind the others."""
+    def _feed(self, context: Context, ids, lengths, new: int, mask, idle=False, room=0) -> None:
+        """What all inputs but the caches are. lengths: tokens of each row before this run; mask: its array; idle: rows that take no part, whose
+        new keys go behind the `room` that there is, so nowhere; no key counts for them where the model is told how many do."""
         found, lengths = self.found, np.asarray(lengths, np.int32)
-        index = lengths if index is None else index
+        index, counts = np.where(idle, room, lengths), np.where(idle, 0, lengths + new)
         context.feed(found.ids, ids)
         if found.mask:
             context.feed(found.mask, mask)
         if found.places:
             context.feed(found.places, lengths[:, None] + np.arange(new, dtype=np.int32))
-        for name, value in ((found.index, index), (found.lengths, lengths + new), (found.last, lengths + new - 1)):
+        for name, value in ((found.index, index), (found.lengths, counts), (found.last, lengths + new - 1)):
             if name:
                 context.feed(name, value.reshape(-1, *found.tensors[name].shape[1:]))
         for name, value in ((found.total, int(lengths.max()) + new), (found.branch, 1)):
@@ -164,9 +164,9 @@ class Slots(Runs):
             return (columns < np.reshape(lengths, (-1, 1))) | (columns >= self.room)
         return columns < np.reshape(lengths, (-1, 1)) + new
 
-    def _run(self, context, slot, rows, lengths, ids, logits, index=None):
+    def _run(self, context, slot, rows, lengths, ids, logits, idle=False):
         new = ids.shape[1]
-        self._feed(context, ids, lengths, new, self._mask(lengths, new) if self.found.mask else None, index)
+        self._feed(context, ids, lengths, new, self._mask(lengths, new) if self.found.mask else None, idle, self.room)
         for cache, buffer in zip(self.found.caches, self._caches):
             address = buffer.address + slot * (buffer.nbytes // buffer.shape[0])
             context.bind(cache.past, address, (rows, *buffer.shape[1:]))
@@ -187,11 +187,12 @@ class Slots(Runs):
         # What rows without a part compute goes nowhere: it may be no number. A model without an index has it behind their tokens.
         idle = np.asarray(tokens) < 0
         ids = np.where(idle, np.max(tokens), tokens).reshape(-1, 1)
-        index = np.where(idle, self.room, lengths).astype(np.int32)
         context = self._single if len(tokens) == 1 else self._step
-        self._run(context, begin, len(tokens), lengths, ids, self.logits.address, index)
+        self._run(context, begin, len(tokens), lengths, ids, self.logits.address, idle)
 
     def reorder(self, parents):
+        if parents == list(range(len(parents))):
+            return
         for i, cache in enumerate(self.found.caches):
             old, new = self._caches[i], self._made(cache, self.room)
             size = old.nbytes // self.plan.slots

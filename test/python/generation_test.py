@@ -409,3 +409,24 @@ def test_prompts_take_turns(path, model):
         next(going)
     assert len(second._pieces) and not first._pieces
     assert [p.token for p in second] == model.greedy(short, 2) and [p.token for p in first] == model.greedy(long, 2)
+
+
+def test_runs_that_fail(generator, model, monkeypatch):
+    """End what was in them with the engine's reason; what waited, and what comes then, goes on."""
+    prompts = prompts_of(32, 4, 5, 6, 7, 8, 9)
+    streams = [generator.stream(p, max_new_tokens=9) for p in prompts]
+    for stream in streams[:4]:
+        next(stream)
+
+    def failing(*_):
+        raise RuntimeError("the run failed: no memory")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(generator.runs, "step", failing)
+        generator.scheduler.step()
+    for stream in streams[:4]:
+        with pytest.raises(RuntimeError, match="no memory"):
+            list(stream)
+    for prompt, stream in zip(prompts[4:], streams[4:]):
+        assert [p.token for p in stream] == model.greedy(prompt, 9)
+    assert generator.generate(prompts[0], max_new_tokens=9).tokens == model.greedy(prompts[0], 9)

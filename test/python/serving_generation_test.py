@@ -294,6 +294,28 @@ def test_load_with_cancellations(server, client, model):
     assert server.core.budget.held == 0
 
 
+def test_runs_that_fail(server, client, model, monkeypatch):
+    """A failure of the engine's is the server's, at once or in a stream that has begun; what comes then is answered."""
+    quiet(server)
+    runs, calls = server.engines["tiny"].generator.runs, []
+
+    def failing(*arguments, step=server.engines["tiny"].generator.runs.step):
+        calls.append(0)
+        if len(calls) % 4 == 3:
+            raise RuntimeError("no memory")
+        return step(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runs, "step", failing)
+        with pytest.raises(openai.InternalServerError, match="model 'tiny': no memory"):
+            client.completions.create(model="tiny", prompt="hello ", temperature=0, max_tokens=20)
+        calls.clear()
+        with pytest.raises(openai.APIError, match="no memory"):
+            for chunk in client.completions.create(model="tiny", prompt="hello ", temperature=0, max_tokens=20, stream=True):
+                assert chunk.choices[0].finish_reason is None
+    assert client.completions.create(model="tiny", prompt="hello ", temperature=0, max_tokens=20).choices[0].text == greedy(model, "hello ", 20)
+
+
 def test_streams_that_nobody_reads(path):
     """Hold no slot, and end when the connection has stalled; what would take too much memory is refused."""
     generators = {"tiny": tensorwright.Generator(path, slots=1)}

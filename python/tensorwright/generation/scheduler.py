@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import collections
-import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,7 +15,6 @@ from .sampling import Rows, Sampler
 from .settings import Settings
 from .text import Growing, Stops, Tokenizer
 
-log = logging.getLogger("tensorwright")
 # Tokens that a slot has to know of a prompt to be worth more than being near to others.
 _WORTH = 16
 
@@ -135,7 +133,6 @@ class Scheduler:
         try:
             self._step()
         except Exception as error:  # an engine that fails ends those that were in it, and nobody else
-            log.error("a step of generation failed: %s", error)
             for slot in self._slots:
                 if slot.sequence:
                     self._end(slot, Piece(None, reason="error", error=str(error)))

@@ -55,6 +55,7 @@ class Job:
             self._left -= piece.reason is not None
             self.engine.metrics.tokens.inc(piece.token is not None)
             if piece.reason == "error":
+                log.error("model %s: %s", self.engine.name, piece.error)
                 raise RequestError(f"model {self.engine.name!r}: {piece.error}", 500)
             if piece.reason == "cancelled":
                 raise RequestError("the server is ending", 503)

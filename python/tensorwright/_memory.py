@@ -56,6 +56,12 @@ class Host:
     def clear(self, address, nbytes):
         ctypes.memset(address, 0, nbytes)
 
+    def zeros(self, nbytes):
+        """What make() gives, full of zeros. Pages that nobody writes to take no memory."""
+        block = np.zeros(max(nbytes, 1) + 255, np.uint8)
+        start = -block.ctypes.data % 256
+        return block.ctypes.data + start, block
+
     def at(self, address, nbytes):
         """The bytes that are there, as an array that stays valid."""
         return np.frombuffer(ctypes.string_at(address, nbytes), np.uint8)
@@ -133,6 +139,11 @@ class Driver:
     def clear(self, address, nbytes):
         if nbytes:
             self.call("cuMemsetD8_v2", ctypes.c_uint64(address), ctypes.c_ubyte(0), ctypes.c_size_t(nbytes))
+
+    def zeros(self, nbytes):
+        address, block = self.make(nbytes)
+        self.clear(address, nbytes)
+        return address, block
 
     def at(self, address, nbytes):
         array = np.empty(nbytes, np.uint8)

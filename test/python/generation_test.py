@@ -8,6 +8,8 @@ import numpy as np
 import onnx
 import pytest
 import tensorwright
+from tensorwright import _memory
+from tensorwright.generation import runs
 
 import decoding
 from tiny_decoders import Decoder, folder, halved, merged
@@ -430,3 +432,11 @@ def test_runs_that_fail(generator, model, monkeypatch):
     for prompt, stream in zip(prompts[4:], streams[4:]):
         assert [p.token for p in stream] == model.greedy(prompt, 9)
     assert generator.generate(prompts[0], max_new_tokens=9).tokens == model.greedy(prompts[0], 9)
+
+
+def test_more_than_there_is_memory(model, tmp_path):
+    (tmp_path / "m.onnx").write_bytes(model.onnx())
+    with pytest.raises(ValueError, match="1024 slots of 16777216 tokens: their product"):
+        tensorwright.Generator(tmp_path / "m.onnx", slots=1024, capacity=2**24)
+    with pytest.raises(RuntimeError, match="there is no memory of 16777216.0 GiB .* fewer slots, or a smaller capacity, take less"):
+        runs.Buffer(_memory.memory_of("cpu"), (2**20, 2**32), np.float32)

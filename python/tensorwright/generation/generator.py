@@ -124,6 +124,8 @@ class Generator:
         elif capacity > most:
             raise ValueError(f"capacity: {capacity} tokens, the model was made for {most}")
         settings_of({}, self.files.generation, os.path.join(self.files.folder, "generation_config.json"))
+        if slots * capacity >= 2**31:
+            raise ValueError(f"{slots} slots of {capacity} tokens: their product has to be less than 2147483648")
         # The last eighth of what the model was made for is read token by token.
         chunk = max(1, min(chunk, capacity, (most or 2**30) // 8))
         self._load(

@@ -20,8 +20,11 @@ class Buffer:
     def __init__(self, memory, shape, dtype):
         self.memory, self.shape, self.dtype = memory, tuple(shape), np.dtype(dtype)
         self.nbytes = self.dtype.itemsize * math.prod(self.shape)
-        self.address, self._held = memory.make(self.nbytes)
-        memory.clear(self.address, self.nbytes)
+        try:
+            self.address, self._held = memory.zeros(self.nbytes)
+        except MemoryError:
+            size = f"{self.nbytes / 2**30:.1f} GiB for a tensor of the shape {list(self.shape)}"
+            raise RuntimeError(f"there is no memory of {size}; fewer slots, or a smaller capacity, take less") from None
 
     def write(self, array, at=0):
         """Puts an array there, `at` elements from the start."""

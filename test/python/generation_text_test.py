@@ -266,6 +266,18 @@ def test_what_the_model_says_of_choosing(model, tmp_path):
         tensorwright.Generator(path, capacity=97)
 
 
+def test_ends_of_the_tokenizer(model, tmp_path):
+    """Where no configuration has an id, the tokenizer's end is the model's; sizes may stand a level below."""
+    config = {"text_config": {"max_position_embeddings": 80}, "vocab_size": 40}
+    for token in ("</s>", {"content": "</s>"}):
+        path = folder(tmp_path / "m", model, tokenizer_config={"eos_token": token}, config=config)
+        generator = tensorwright.Generator(path, slots=1)
+        assert generator.ends == (END,) and generator.capacity == 80
+    for token in ("no token", 5, None, {"content": 5}):
+        path = folder(tmp_path / "m", model, tokenizer_config={"eos_token": token})
+        assert tensorwright.Generator(path, slots=1).ends == ()
+
+
 def test_without_the_packages(path, monkeypatch):
     for name, says in (("tokenizers", "needs the package tokenizers"), ("jinja2", "needs the package jinja2")):
         with monkeypatch.context() as patch:

@@ -24,7 +24,7 @@ class Template:
         if importlib.util.find_spec("jinja2") is None:
             raise ImportError(f"{where} has a chat template, which needs the package jinja2 (pip install 'tensorwright[generate]')")
         self.text, self.where = text, where
-        self._tokens = {n: _content(v) for n, v in (tokens or {}).items() if n in _SPECIAL}
+        self._tokens = special_of(tokens or {})
         self._turn, self._process, self._lines = threading.Lock(), None, None
 
     def render(self, messages: list[dict], **more) -> str:
@@ -81,9 +81,10 @@ def _read(pipe, lines):
     lines.put(None)
 
 
-def _content(value):
-    """tokenizer_config.json has special tokens as texts or as objects."""
-    return value.get("content") if isinstance(value, dict) else value
+def special_of(config: dict) -> dict[str, str]:
+    """The special tokens of a tokenizer_config.json, which has them as texts or as objects."""
+    texts = {n: v.get("content") if isinstance(v, dict) else v for n, v in config.items() if n in _SPECIAL}
+    return {n: v for n, v in texts.items() if isinstance(v, str)}
 
 
 def template_of(folder: str, config: dict) -> Template | None:

@@ -61,6 +61,8 @@ def files_of(model: str | os.PathLike) -> Files:
     found.config = _json(found.folder, "config.json")
     found.generation = _json(found.folder, "generation_config.json")
     found.tokenizer_config = _json(found.folder, "tokenizer_config.json")
+    inner = found.config.get("text_config")  # of models that read more than text
+    found.config = {**inner, **found.config} if isinstance(inner, dict) else found.config
     _add_genai(found)
     if not found.onnx:
         found.onnx = _onnx_in(path)

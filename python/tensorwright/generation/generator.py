@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from .. import _memory
 from .._compile import PRECISIONS
 from . import beams, build, runs, sampling
-from .chat import messages_of, template_of
+from .chat import messages_of, special_of, template_of
 from .files import files_of
 from .interface import SIZES, interface_of, tensors_of_engine
 from .scheduler import Piece, Scheduler, Sequence
@@ -137,6 +137,10 @@ class Generator:
         vocabulary = self.interface.vocabulary
         path = self.files.tokenizer if tokenizer is None else tokenizer or None
         self.tokenizer = Tokenizer(os.fspath(path), vocabulary) if path else None
+        if not self.ends and self.tokenizer:
+            end = special_of(self.files.tokenizer_config).get("eos_token")
+            found = self.tokenizer.id_of(end) if end else None
+            self.ends = () if found is None else (found,)
         self.template = template_of(self.files.folder, self.files.tokenizer_config) if self.tokenizer else None
         kind = self.interface.tensors[self.interface.logits].dtype
         sampler = sampling.Sampler(sampling.engine(vocabulary, kind, max(1, len(self.ends)), self._plan, cache), self.ends)

@@ -53,6 +53,10 @@ class Tokenizer:
         """special: special tokens are shown, too."""
         return self._try("cannot write tokens", self._tokenizer.decode, tokens, skip_special_tokens=not special)
 
+    def id_of(self, token: str) -> int | None:
+        """The id of a token by its text."""
+        return self._try("cannot find a token", self._tokenizer.token_to_id, token)
+
     def token(self, identity: int) -> str:
         """How a token is written by itself."""
         return self.decode([identity], True)

@@ -440,3 +440,18 @@ def test_more_than_there_is_memory(model, tmp_path):
         tensorwright.Generator(tmp_path / "m.onnx", slots=1024, capacity=2**24)
     with pytest.raises(RuntimeError, match="there is no memory of 16777216.0 GiB .* fewer slots, or a smaller capacity, take less"):
         runs.Buffer(_memory.memory_of("cpu"), (2**20, 2**32), np.float32)
+
+
+def test_graphs_that_cannot_be_changed(path, model, monkeypatch):
+    """Where an engine with caches in place cannot be built, one with those that get longer is."""
+
+    def failing(*_):
+        raise RuntimeError("no way")
+
+    monkeypatch.setattr("tensorwright.generation.build._graft", failing)
+    generator = tensorwright.Generator(path, slots=2, cache=False)
+    prompt = prompts_of(33, 9)[0]
+    assert type(generator.runs).__name__ == "Growing" and generator.generate(prompt, max_new_tokens=9).tokens == model.greedy(prompt, 9)
+    monkeypatch.setattr("tensorwright.generation.build._serialized", failing)
+    with pytest.raises(RuntimeError, match="model.onnx: no way"):
+        tensorwright.Generator(path, slots=2, cache=False)

@@ -153,14 +153,15 @@ class Generator:
 
     def _load(self, plan: build.Plan, cache, progress) -> None:
         """The engine with the best caches that the model can have."""
+        failure = None
         config = {n: v for n, v in self.files.config.items() if n in SIZES and isinstance(v, int)}
         for in_place in (True, False):
             asked = dataclasses.replace(plan, in_place=in_place)
             try:
                 self.model = build.decoder(self.files.onnx, asked, config, cache, progress)
             except RuntimeError as error:
-                unknown = "" if plan.limit else "; nothing says how many tokens the model was made for: capacity may"
-                raise RuntimeError(f"{self.files.onnx}: {error}{unknown}") from None
+                failure = failure or error
+                continue
             found = self.interface = interface_of(tensors_of_engine(self.model.engine), config)
             fixed = found.caches[0].capacity if found.caches else -1
             self._plan = dataclasses.replace(asked, capacity=min(plan.capacity, fixed) if fixed > 0 else plan.capacity)
@@ -177,6 +178,9 @@ class Generator:
             self.runs = runs.Slots(self.model, found, self._plan)
             if runs.masks_well(self.runs):
                 return
+        if failure:
+            unknown = "" if plan.limit else "; nothing says how many tokens the model was made for: capacity may"
+            raise RuntimeError(f"{self.files.onnx}: {failure}{unknown}")
         raise ValueError(
             f"{self.files.onnx}: caches of one size only come out with another; the sizes of past_key_values have to be open"
         )

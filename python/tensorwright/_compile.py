@@ -239,7 +239,7 @@ def _key(source, options):
     for name in sorted(options):
         if name != "calibration":
             add(name, sorted(options[name].items()) if isinstance(options[name], dict) else options[name])
-    calibration = options["calibration"]
+    calibration = options.get("calibration")
     if isinstance(calibration, list):
         for batch in calibration:
             for name, value in batch.items():

@@ -46,6 +46,26 @@ class Host:
         """The bytes of an output, as an array that stays valid."""
         return held[:nbytes]
 
+    def write(self, address, array):
+        """Puts an array there."""
+        ctypes.memmove(address, array.ctypes.data, array.nbytes)
+
+    def copy(self, target, source, nbytes):
+        ctypes.memmove(target, source, nbytes)
+
+    def clear(self, address, nbytes):
+        ctypes.memset(address, 0, nbytes)
+
+    def zeros(self, nbytes):
+        """What make() gives, full of zeros. Pages that nobody writes to take no memory."""
+        block = np.zeros(max(nbytes, 1) + 255, np.uint8)
+        start = -block.ctypes.data % 256
+        return block.ctypes.data + start, block
+
+    def at(self, address, nbytes):
+        """The bytes that are there, as an array that stays valid."""
+        return np.frombuffer(ctypes.string_at(address, nbytes), np.uint8)
+
     def wait(self, stream):
         """Runs on the CPU have ended when the call returns."""
 
@@ -108,6 +128,27 @@ class Driver:
         array = np.empty(nbytes, np.uint8)
         if nbytes:
             self.call("cuMemcpyDtoH_v2", ctypes.c_void_p(array.ctypes.data), held.address, ctypes.c_size_t(nbytes))
+        return array
+
+    def write(self, address, array):
+        self.call("cuMemcpyHtoD_v2", ctypes.c_uint64(address), ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(array.nbytes))
+
+    def copy(self, target, source, nbytes):
+        self.call("cuMemcpyDtoD_v2", ctypes.c_uint64(target), ctypes.c_uint64(source), ctypes.c_size_t(nbytes))
+
+    def clear(self, address, nbytes):
+        if nbytes:
+            self.call("cuMemsetD8_v2", ctypes.c_uint64(address), ctypes.c_ubyte(0), ctypes.c_size_t(nbytes))
+
+    def zeros(self, nbytes):
+        address, block = self.make(nbytes)
+        self.clear(address, nbytes)
+        return address, block
+
+    def at(self, address, nbytes):
+        array = np.empty(nbytes, np.uint8)
+        if nbytes:
+            self.call("cuMemcpyDtoH_v2", ctypes.c_void_p(array.ctypes.data), ctypes.c_uint64(address), ctypes.c_size_t(nbytes))
         return array
 
     def wait(self, stream):

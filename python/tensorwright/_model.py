@@ -3,6 +3,7 @@
 
 import contextlib
 import math
+import mmap
 import os
 import threading
 import time
@@ -92,7 +93,7 @@ class Model:
 
     def __init__(self, plan, device=None, onnx=None, options=None):
         self.device = _memory.resolve(device)
-        self.plan = bytes(plan)
+        self.plan = plan if isinstance(plan, mmap.mmap) else bytes(plan)
         self._onnx, self._options = onnx, options or {}
         self._logger = Logger()
         with _memory.chosen(self.device):

@@ -14,9 +14,11 @@ def trtexec():
 
 def main(arguments=None):
     """The program tensorwright: a subcommand and its options; ends with a status."""
-    parser = argparse.ArgumentParser(prog="tensorwright", description="Explains, reports, measures and serves engines and models.")
+    from .generation.program import add as add_generate
+
+    parser = argparse.ArgumentParser(prog="tensorwright", description="Explains, reports, measures and serves engines and models, and writes texts by them.")
     parser.add_argument("--version", action="version", version=_version())
-    commands = parser.add_subparsers(dest="command", required=True, metavar="inspect|report|bench|serve")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="inspect|report|bench|generate|serve")
     inspect = commands.add_parser("inspect", help="says what an engine is: tensors, memory, layers, types")
     inspect.add_argument("plan", help="a plan file")
     inspect.add_argument("--layers", action="store_true", help="a line for each layer")
@@ -47,6 +49,7 @@ def main(arguments=None):
     bench.add_argument("--json", metavar="FILE", help="write the result as JSON")
     bench.add_argument("--html", metavar="FILE", help="write a plot as a page")
     bench.add_argument("--png", metavar="FILE", help="write the plot as a picture (needs matplotlib)")
+    add_generate(commands)
     _add_serve(commands)
     for command in (inspect, report, bench):
         command.add_argument("--device", help="cpu, cuda or cuda:N")
@@ -56,6 +59,8 @@ def main(arguments=None):
             from ._inspect import main as run
         elif options.command == "report":
             from ._report import main as run
+        elif options.command == "generate":
+            from .generation.program import main as run
         elif options.command == "serve":
             try:
                 from .serve import main as run
@@ -68,15 +73,17 @@ def main(arguments=None):
         # Who reads has read enough; the interpreter's own flush at the end would say so again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except KeyboardInterrupt:
+        return 130  # as a shell has it
     except (OSError, ValueError, TypeError, RuntimeError, ImportError) as error:
         print(f"tensorwright {options.command}: {error}", file=sys.stderr)
         return 1
 
 
 def _add_serve(commands):
-    serve = commands.add_parser("serve", help="serves plans over HTTP and gRPC (KServe v2)")
+    serve = commands.add_parser("serve", help="serves plans over HTTP and gRPC (KServe v2), decoder models over HTTP (OpenAI)")
     serve.add_argument(
-        "plans", nargs="+", metavar="PLAN|NAME=PLAN|FOLDER", help="plan files; folders of MODEL.plan or MODEL/VERSION/model.plan"
+        "plans", nargs="*", metavar="PLAN|NAME=PLAN|FOLDER", help="plan files; folders of MODEL.plan or MODEL/VERSION/model.plan"
     )
     serve.add_argument("--host", default="127.0.0.1", help="address to listen at; default: 127.0.0.1, this machine only")
     serve.add_argument("--port", type=int, default=8000, help="of HTTP; 0: any that is free; default: 8000")
@@ -97,6 +104,11 @@ def _add_serve(commands):
     serve.add_argument("--shared-memory", action="store_true", help="clients may register shared memory of this machine")
     serve.add_argument("--control", action="store_true", help="clients may load and unload models")
     serve.add_argument("--device", help="cpu, cuda or cuda:N")
+    serve.add_argument("--generate", action="append", default=[], metavar="[NAME=]FOLDER", help="a decoder model, by OpenAI's protocol")
+    serve.add_argument("--slots", type=int, default=8, help="of it: sequences at a time; default: 8")
+    serve.add_argument("--capacity", type=int, metavar="N", help="tokens of a sequence; default: the model's, at most 2048")
+    serve.add_argument("--chunk", type=int, default=128, metavar="N", help="tokens of a prompt between two steps; default: 128")
+    serve.add_argument("--precision", default="fp32", choices=("fp32", "fp16", "int8", "best"), help="of decoder models")
 
 
 def _version():

@@ -1,23 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans behind Ray Serve, on one machine or more: replicas on CPUs or GPUs, the requests of each put together by its own queue.
+"""Plans and decoder models behind Ray Serve, on one machine or more: replicas on CPUs or GPUs, the requests of each put together by its own
+queue.
 
     from ray import serve
     from tensorwright.ray import application
 
     serve.run(application("resnet.plan", replicas=4, batch=8))                     # HTTP: POST /v2/models/resnet/infer
     serve.run(application("resnet-new.plan", model="resnet", replicas=4, batch=8))   # takes its place, without a lost request
+    serve.run(generation("/models/tiny", replicas=2), route_prefix="/")              # HTTP: POST /v1/chat/completions, as OpenAI's
 
 Needs tensorwright[ray]."""
 
+import asyncio
 import os
 import re
 import tempfile
 
 from ray import serve
-from starlette.responses import JSONResponse, Response
+from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from .serve import Limits, Options, describe, rest
+from .generation import Generator
+from .serve import Limits, Options, describe, openai, rest
+from .serve.generating import Engine
 from .serve.inference import Core, infer
+from .serve.metrics import Metrics
 from .serve.requests import Request
 from .serve.tensors import RequestError
 
@@ -116,3 +123,78 @@ def application(plan, *, model=None, replicas=1, cpus=1, gpus=0, replicas_per_no
         **({"max_replicas_per_node": replicas_per_node} if replicas_per_node else {}),
     )
     return deployment.bind(data, model, options, limits or Limits())
+
+
+class _Generating:
+    """One replica of a decoder model."""
+
+    def __init__(self, folder, model, queue, limits, options):
+        generator = Generator(folder, **options)
+        self.engine = Engine(model or generator.name, generator, queue, Metrics())
+        self.limits = limits
+
+    async def __call__(self, request):
+        """OpenAI's REST of this one model."""
+        path = request.scope["path"].removeprefix(request.scope.get("root_path", "")).rstrip("/")
+        try:
+            if path in ("/v1/completions", "/v1/chat/completions") and request.method == "POST":
+                return await self._completions(request, path.startswith("/v1/chat"))
+            name = path.removeprefix("/v1/models").lstrip("/")
+            if not path.startswith("/v1/models") or request.method != "GET" or name not in ("", self.engine.name):
+                raise RequestError(f"there is nothing at {request.method} {path[:80]!r}", 404)
+        except RequestError as error:
+            return JSONResponse(openai.error(str(error), error.status), error.status)
+        about = openai.model(self.engine.name, self.engine.created)
+        return JSONResponse(about if name else {"object": "list", "data": [about]})
+
+    async def _completions(self, request, chat):
+        data = await self._body(request)
+        engine, loop = self.engine, asyncio.get_running_loop()
+        _, asked = await loop.run_in_executor(None, openai.read_request, {engine.name: engine}, data, chat)
+        client = request.headers.get("Authorization", "")[:256]
+        job, answer = engine.submit(asked.prompts, asked.settings, asked.count, client), openai.Answer(engine.generator, asked)
+        if asked.stream:
+            return StreamingResponse(_until_left(answer, job), media_type="text/event-stream")
+        try:
+            return JSONResponse(await answer.whole(job))
+        finally:  # Ray cancels who waits for a client that has gone
+            job.cancel()
+
+    async def _body(self, request):
+        data = bytearray()
+        try:
+            async for chunk in request.stream():
+                data += chunk
+                if len(data) > self.limits.json_bytes:
+                    raise RequestError(f"the request has more than {self.limits.json_bytes} bytes of JSON", 413)
+        except ClientDisconnect:
+            raise RequestError("the client has gone", 400) from None
+        return bytes(data)
+
+
+async def _until_left(answer, job):
+    try:
+        async for event in openai.events(answer, job):
+            yield event
+    finally:
+        job.cancel()
+
+
+def generation(folder, *, model=None, replicas=1, cpus=1, gpus=0, replicas_per_node=None, queue=128, limits=None, **options):
+    """What serve.run() runs to serve a decoder model by OpenAI's protocol. folder: as of tensorwright.Generator, of whose arguments the options
+    are; each node reads it for itself. queue: sequences that wait for a replica's slots at most. The rest: as of application()."""
+    Options(queue=queue)  # says what is wrong with it
+    options = {"device": "cuda" if gpus else "cpu", **options}
+    actor = {"num_cpus": cpus, "num_gpus": gpus}
+    if cpus >= 1:
+        actor["runtime_env"] = {"env_vars": {"TENSORWRIGHT_NUM_THREADS": str(int(cpus))}}
+    places = queue + options.get("slots", 8)
+    deployment = serve.deployment(_Generating).options(
+        name=model or os.path.basename(os.path.abspath(folder)),
+        num_replicas=replicas,
+        ray_actor_options=actor,
+        max_ongoing_requests=places,
+        max_queued_requests=places,
+        **({"max_replicas_per_node": replicas_per_node} if replicas_per_node else {}),
+    )
+    return deployment.bind(os.path.abspath(os.fspath(folder)), model, queue, limits or Limits(), options)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tensorwright.ray on a Ray cluster of two nodes on this machine: answers of both, batches, failures, a plan replaced under load."""
 
+import concurrent.futures
 import os
 import threading
 import time
@@ -10,7 +11,7 @@ import pytest
 
 # A cluster of tests needs no token, and leaves none in the home folder.
 os.environ["RAY_AUTH_MODE"] = "disabled"
-for module in ("ray.serve", "aiohttp", "prometheus_client"):
+for module in ("ray.serve", "aiohttp", "prometheus_client", "tokenizers", "jinja2", "openai"):
     pytest.importorskip(module, reason=f"SKIP: {module} is not installed (tensorwright[ray])")
 
 import ray  # noqa: E402
@@ -18,8 +19,11 @@ from ray import serve  # noqa: E402
 from ray._private.state import available_resources_per_node  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
 
+import openai  # noqa: E402
+from tiny_decoders import Decoder, folder  # noqa: E402
+from generation_text_test import END, TEMPLATE, ids, written  # noqa: E402
 from serving import X, affine, ask, binary, get, infer  # noqa: E402
-from tensorwright.ray import application  # noqa: E402
+from tensorwright.ray import application, generation  # noqa: E402
 
 
 class Port:
@@ -47,12 +51,20 @@ def cluster():
         both.shutdown()
 
 
+def wait_for(cluster, path):
+    """Until Ray's proxy knows an application that is ready, for some time it answers 404."""
+    deadline = time.monotonic() + 60
+    while ask(cluster, "GET", path)[0] != 200:
+        assert time.monotonic() < deadline, path
+        time.sleep(0.1)
+
+
 def test_two_nodes(cluster, tmp_path):
     (tmp_path / "m.plan").write_bytes(affine(2, 1))
     handle = serve.run(application(tmp_path / "m.plan", replicas=2, replicas_per_node=1, batch=8), name="app")
     free = [node.get("CPU", 0) for node in available_resources_per_node().values()]
     assert sorted(free) == [1, 1], free
-    assert ask(cluster, "GET", "/v2/health/ready")[0] == 200
+    wait_for(cluster, "/v2/health/ready")
     assert get(cluster, "/v2/models/m")["inputs"] == [{"name": "x", "datatype": "FP32", "shape": [-1, 5]}]
     assert get(cluster, "/v2/models/m/config")["max_batch_size"] == 8
     x = np.random.default_rng(0).standard_normal((3, 5)).astype(np.float32)
@@ -113,3 +125,36 @@ def test_what_cannot_be_served(cluster, tmp_path):
         application(b"123", model="m", batch=0)
     with pytest.raises(RuntimeError):
         serve.run(application(b"123", model="m"), name="broken", route_prefix="/broken")
+
+
+def test_texts_of_two_replicas(cluster, tmp_path, monkeypatch):
+    """OpenAI's client before two replicas: answers at once and as they come, failures, a client that leaves."""
+    model = Decoder("llama", seed=3)
+    path = folder(tmp_path / "tiny", model, end=END, tokenizer_config={"chat_template": TEMPLATE})
+    serve.run(generation(path, replicas=2, replicas_per_node=1, slots=2, cache=str(tmp_path / "plans")), name="texts", route_prefix="/texts")
+    wait_for(cluster, "/texts/v1/models")
+    prompts = ["hello ", "a", "go ", "what is this"] * 5
+    expected = {p: written(model.greedy(ids(p), 20, [END])) for p in prompts}
+    with openai.OpenAI(base_url=f"http://127.0.0.1:{cluster.http}/texts/v1", api_key="none", max_retries=0) as client:
+        assert [m.id for m in client.models.list()] == ["tiny"] and client.models.retrieve("tiny").id == "tiny"
+
+        def one(prompt):
+            return client.completions.create(model="tiny", prompt=prompt, temperature=0, max_tokens=20).choices[0].text
+
+        with concurrent.futures.ThreadPoolExecutor(10) as threads:
+            assert list(threads.map(one, prompts)) == [expected[p] for p in prompts]
+        text = ""
+        for chunk in client.completions.create(model="tiny", prompt="hello ", temperature=0, max_tokens=20, stream=True):
+            text += chunk.choices[0].text
+        assert text == expected["hello "]
+        chat = client.chat.completions.create(model="tiny", messages=[{"role": "user", "content": "hi"}], temperature=0, max_tokens=5)
+        assert chat.choices[0].message.content == written(model.greedy(ids("u  hi\na "), 5, [END]))
+        with pytest.raises(openai.BadRequestError, match="temperature: -1"):
+            client.completions.create(model="tiny", prompt="x", temperature=-1)
+        with pytest.raises(openai.NotFoundError):
+            client.completions.create(model="none", prompt="x")
+        for _ in range(6):  # more than there are slots: those that have left hold none
+            stream = client.completions.create(model="tiny", prompt="go ", temperature=1, max_tokens=90, n=4, stream=True)
+            next(iter(stream))
+            stream.close()
+        assert one("a") == expected["a"]

@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server of plans by the KServe protocol, version 2, over HTTP and gRPC; needs the packages of tensorwright[serve]."""
+"""A server of plans by the KServe protocol, version 2, over HTTP and gRPC, and of decoder models by OpenAI's; needs the packages of
+tensorwright[serve]."""
 
 import asyncio
 import contextlib
 import gc
 import logging
+import os
 import resource
 import signal
 import sys
 
 from aiohttp import web
 
+from . import openai_http
 from .budget import listen
+from .generating import Engine
 from .inference import Core, Limits
 from .rest import application, listener
 from .served import Options
@@ -36,10 +40,13 @@ class Server:
         poll=1.0,
         shared_memory=False,
         control=False,
+        generators=None,
     ):
+        """generators: {name: Generator}, for OpenAI's protocol; options.queue is of their sequences, too."""
         self.core = Core(plans, options or Options(), limits or Limits(), shared_memory, control)
         self._host, self._port, self._grpc_port, self._poll = host, port, grpc_port, poll
         self.http = self.grpc = None
+        self._generators, self.engines = generators or {}, {}
         self._runner = self._listener = self._rpc = self._watcher = None
 
     async def start(self):
@@ -47,8 +54,12 @@ class Server:
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(None, self.core.repository.refresh)
         self.core.connections.start()
+        options = self.core.repository.options
+        self.engines = {name: Engine(name, made, options.queue, self.core.metrics) for name, made in self._generators.items()}
         if self._port is not None:
-            self._runner = web.AppRunner(application(self.core), access_log=None, shutdown_timeout=60.0)
+            app = application(self.core)
+            openai_http.add_routes(app, self.core, self.engines)
+            self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=60.0)
             await self._runner.setup()
             connection = listener(self._runner.server, self.core.connections, loop)
             self._listener = await listen(connection, self._host, self._port)
@@ -88,6 +99,8 @@ class Server:
             await self._runner.cleanup()
         self.core.connections.close()
         await self.core.json.close()
+        for engine in self.engines.values():
+            await asyncio.get_running_loop().run_in_executor(None, engine.close)
         await asyncio.get_running_loop().run_in_executor(None, self.core.repository.close)
 
 
@@ -99,6 +112,32 @@ def _allow_files(connections):
         if hard != resource.RLIM_INFINITY:
             needed = min(needed, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+
+
+def _generators(options):
+    """{name: Generator} of the arguments --generate."""
+    from ..generation import Generator
+
+    if not options.plans and not options.generate:
+        raise ValueError("there is nothing to serve; name plans, or a model by --generate")
+    made = {}
+    for argument in options.generate:
+        name, equals, path = argument.partition("=")
+        if not equals or os.path.exists(argument):
+            name, path = None, argument
+        loaded = Generator(
+            path,
+            slots=options.slots,
+            capacity=options.capacity,
+            chunk=options.chunk,
+            precision=options.precision,
+            device=options.device,
+        )
+        name = name or loaded.name
+        if name in made:
+            raise ValueError(f"{argument}: a model is called {name!r} already; say NAME=FOLDER")
+        made[name] = loaded
+    return made
 
 
 def main(options):
@@ -117,6 +156,7 @@ def main(options):
     sizes = (int(mib * 2**20) for mib in (options.max_request, options.max_held, options.max_json))
     limits = Limits(*sizes, connections=options.max_connections)
     _allow_files(limits.connections)
+    generators = _generators(options)
     server = Server(
         options.plans,
         served,
@@ -127,6 +167,7 @@ def main(options):
         poll=options.poll,
         shared_memory=options.shared_memory,
         control=options.control,
+        generators=generators,
     )
 
     async def run():
@@ -135,7 +176,7 @@ def main(options):
             asyncio.get_running_loop().add_signal_handler(number, end.set)
         await server.start()
         models = server.core.repository.all()
-        if not options.control and not any(served for _, _, served, _ in models):
+        if not options.control and not generators and not any(served for _, _, served, _ in models):
             reasons = "; ".join(f"{name}: {reason}" for name, _, _, reason in models)
             await server.stop()
             raise ValueError(f"no model can be served ({reasons or 'there is no plan'})")
@@ -147,7 +188,8 @@ def main(options):
         gc.collect()
         gc.freeze()
         gc.set_threshold(*gc.get_threshold()[:2], 100)
-        print(f"serving {', '.join(sorted({name for name, _, served, _ in models if served}))} on {ports}", flush=True)
+        names = sorted({name for name, _, served, _ in models if served} | set(generators))
+        print(f"serving {', '.join(names)} on {ports}", flush=True)
         await end.wait()
         log.info("ending: requests that were taken are answered")
         await server.stop()

@@ -27,7 +27,19 @@ class Metrics:
         self.batches = make(prometheus.Histogram, "batch_rows", "Rows of a run", buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256))
         self.waiting = make(prometheus.Gauge, "waiting_requests", "Requests in the queue")
         self.loads = make(prometheus.Counter, "loads", "Plans that were loaded or refused", ["outcome"])
+        self.first_tokens = self._of_model(prometheus.Histogram, "first_token_seconds", "From a request to its first token", buckets=_SECONDS)
+        self.tokens = self._of_model(prometheus.Counter, "generated_tokens", "Tokens that were generated")
+        self.prompt_tokens = self._of_model(prometheus.Counter, "prompt_tokens", "Tokens of prompts")
+        self.generations = self._of_model(prometheus.Counter, "generations", "Requests for texts by outcome: taken, refused", ["outcome"])
+        self.sequences = self._of_model(prometheus.Gauge, "open_sequences", "Sequences that run or wait")
         self._lock, self._models = threading.Lock(), {}
+
+    def _of_model(self, kind, name, text, more=(), **options):
+        return kind(f"tensorwright_{name}", text, ["model", *more], registry=self.registry, **options)
+
+    def generation_of(self, name):
+        """The metrics of a model that generates."""
+        return GenerationMetrics(self, name)
 
     def of(self, name, version):
         """The metrics of one version; those of a plan that it replaces go on."""
@@ -40,6 +52,16 @@ class Metrics:
         for name, version, count in waiting:
             self.waiting.labels(name, version).set(count)
         return prometheus.CONTENT_TYPE_LATEST, prometheus.generate_latest(self.registry)
+
+
+class GenerationMetrics:
+    """Of one model that generates."""
+
+    def __init__(self, metrics, name):
+        self.first, self.tokens = metrics.first_tokens.labels(name), metrics.tokens.labels(name)
+        self.prompt_tokens = metrics.prompt_tokens.labels(name)
+        self.requests, self.refused = (metrics.generations.labels(name, outcome) for outcome in ("taken", "refused"))
+        self.sequences = metrics.sequences.labels(name)
 
 
 class ModelMetrics:

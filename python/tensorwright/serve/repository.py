@@ -91,7 +91,7 @@ class Repository:
     """The models by name and version. refresh() brings them up to the files; requests of before end with the old plan."""
 
     def __init__(self, arguments, options, metrics):
-        self._present, self._options, self._metrics = sources_of(arguments), options, metrics
+        self._present, self.options, self._metrics = sources_of(arguments), options, metrics
         self._entries, self._unloaded = {}, set()
         self._refreshing, self._lock = threading.Lock(), threading.Lock()
         self._draining = []
@@ -131,7 +131,7 @@ class Repository:
     def _options_of(self, path):
         """The server's options, with those of a model's file."""
         if not path or not os.path.exists(path):
-            return self._options
+            return self.options
         with open(path, encoding="utf-8") as file:
             given = json.load(file)
         if not isinstance(given, dict):
@@ -140,7 +140,7 @@ class Repository:
         for name in given:
             if name not in allowed:
                 raise ValueError(f"{path}: {name!r} is no option (allowed: {', '.join(sorted(allowed))})")
-        return dataclasses.replace(self._options, **given)
+        return dataclasses.replace(self.options, **given)
 
     def _drain(self, served):
         if served:

@@ -45,6 +45,7 @@ class Connection(RequestHandler):
         super().__init__(server, keepalive_timeout=_KEPT, lingering_time=_LINGER, max_headers=64, auto_decompress=False, **options)
         self._open, self._since, self._header = connections, time.monotonic(), True
         self._in_work, self.asked, self.arrival, self.wrote, self._heard = False, False, None, None, False
+        self.gone = set()  # called when the client has gone
 
     def connection_made(self, transport):
         transport.max_size = _HEADERS
@@ -53,6 +54,8 @@ class Connection(RequestHandler):
 
     def connection_lost(self, error):
         self._open.remove(self)
+        for each in list(self.gone):
+            each()
         super().connection_lost(error)
 
     @property
@@ -148,7 +151,7 @@ def listener(server, connections, loop):
     return partial(_Silent, connections, partial(Connection, server, connections, loop=loop, access_log=None))
 
 
-class _Body:
+class Body:
     """A request's body: read() until it is there, with its bytes counted as they arrive; close() when they are no longer needed."""
 
     def __init__(self, core, request, most, too_large):
@@ -349,7 +352,7 @@ class _Routes:
         def too_large(count):
             raise RequestError(f"the request has {count} bytes (limit: {_SMALL_REQUEST})", 413)
 
-        body = _Body(self.core, request, _SMALL_REQUEST, too_large)
+        body = Body(self.core, request, _SMALL_REQUEST, too_large)
         with contextlib.closing(body):
             return json_object(bytes(await body.read()))
 
@@ -421,7 +424,7 @@ class _Routes:
         most, too_large = limits.request_bytes, core.check_size
         if given is None and limits.json_bytes < most:
             most, too_large = limits.json_bytes, core.check_json_size
-        with contextlib.closing(_Body(core, request, most, too_large)) as body:
+        with contextlib.closing(Body(core, request, most, too_large)) as body:
             data = await body.read()
             end = header_length(given, data)
             core.check_json_size(end)

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files of a model: its ONNX file, and what lies beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+
+# Where exporters put a decoder, best first.
+_NAMES = ("model.onnx", "decoder_model_merged.onnx", "decoder_with_past_model.onnx", "decoder_model.onnx")
+_LARGEST = 64 << 20
+
+
+@dataclass
+class Files:
+    """onnx, folder: paths; what JSON files say, {} where there are none."""
+
+    onnx: str
+    folder: str
+    config: dict = field(default_factory=dict)
+    generation: dict = field(default_factory=dict)
+    tokenizer_config: dict = field(default_factory=dict)
+
+    @property
+    def tokenizer(self) -> str | None:
+        path = os.path.join(self.folder, "tokenizer.json")
+        return path if os.path.isfile(path) else None
+
+    @property
+    def name(self) -> str:
+        """What the model is called: its folder, or its file where that says more."""
+        stem = os.path.splitext(os.path.basename(self.onnx))[0]
+        return os.path.basename(self.folder) if os.path.basename(self.onnx) in _NAMES or stem == "model" else stem
+
+    def most_positions(self) -> int:
+        """Tokens that the model was made for; 0: nothing says so."""
+        for name in ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "context_length", "seq_length"):
+            value = self.config.get(name)
+            if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+                return value
+        return 0
+
+    def ends(self) -> tuple:
+        """The value of eos_token_id, by the file that knows best."""
+        for source in (self.generation, self.config):
+            if source.get("eos_token_id") is not None:
+                return source["eos_token_id"]
+        return ()
+
+
+def files_of(model: str | os.PathLike) -> Files:
+    """The files of a folder, or of an ONNX file and its folder."""
+    path = os.path.abspath(os.fspath(model))
+    if os.path.isfile(path):
+        found = Files(path, os.path.dirname(path))
+    elif os.path.isdir(path):
+        found = Files("", path)
+    else:
+        raise FileNotFoundError(f"there is no model {path}")
+    found.config = _json(found.folder, "config.json")
+    found.generation = _json(found.folder, "generation_config.json")
+    found.tokenizer_config = _json(found.folder, "tokenizer_config.json")
+    inner = found.config.get("text_config")  # of models that read more than text
+    found.config = {**inner, **found.config} if isinstance(inner, dict) else found.config
+    _add_genai(found)
+    if not found.onnx:
+        found.onnx = _onnx_in(path)
+    return found
+
+
+def _onnx_in(folder: str) -> str:
+    for place in (folder, os.path.join(folder, "onnx")):
+        for name in _NAMES:
+            if os.path.isfile(os.path.join(place, name)):
+                return os.path.join(place, name)
+    names = sorted(n for n in os.listdir(folder) if n.endswith(".onnx"))
+    if len(names) != 1:
+        raise FileNotFoundError(
+            f"{folder} has {'several ONNX files: ' + ', '.join(names) if names else 'no ONNX file'}; one called {_NAMES[0]} is expected, or name the file"
+        )
+    return os.path.join(folder, names[0])
+
+
+def _json(folder: str, name: str) -> dict:
+    path = os.path.join(folder, name)
+    if not os.path.isfile(path):
+        return {}
+    with open(path, "rb") as file:
+        data = file.read(_LARGEST + 1)
+    try:
+        value = json.loads(data) if len(data) <= _LARGEST else None
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is no JSON: {str(error)[:200]}") from None
+    if not isinstance(value, dict):
+        raise ValueError(f"{path} is no object of JSON, or has more than {_LARGEST} bytes")
+    return value
+
+
+def _add_genai(found: Files) -> None:
+    """What genai_config.json says: the file of the decoder, its sizes, ends and search."""
+    genai = _json(found.folder, "genai_config.json")
+    model = genai.get("model") if isinstance(genai.get("model"), dict) else {}
+    decoder = model.get("decoder") if isinstance(model.get("decoder"), dict) else {}
+    search = genai.get("search") if isinstance(genai.get("search"), dict) else {}
+    name = decoder.get("filename")
+    if (
+        not found.onnx
+        and isinstance(name, str)
+        and os.path.basename(name) == name
+        and os.path.isfile(os.path.join(found.folder, name))
+    ):
+        found.onnx = os.path.join(found.folder, name)
+    known = {
+        "context_length": model.get("context_length"),
+        "head_dim": decoder.get("head_size"),
+        "hidden_size": decoder.get("hidden_size"),
+        "num_attention_heads": decoder.get("num_attention_heads"),
+        "num_key_value_heads": decoder.get("num_key_value_heads"),
+    }
+    found.config = {n: v for n, v in known.items() if v is not None} | found.config
+    rest = {n: model.get(n) for n in ("eos_token_id", "pad_token_id", "bos_token_id")} | search
+    found.generation = {n: v for n, v in rest.items() if v is not None} | found.generation

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the inputs and outputs of a decoder mean, by the names that exporters give them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+import tensorrt as trt
+
+# The input that a cache of fixed capacity is written by, where this package has put it behind a model that concatenates.
+INDEX = "tensorwright.index"
+_ROLES = {
+    "ids": ("input_ids", "tokens", "input"),
+    "mask": ("attention_mask",),
+    "places": ("position_ids",),
+    "index": (INDEX, "write_indices", "write_index", "past_lengths"),
+    "lengths": ("nonpad_kv_seqlen", "kv_lengths", "sequence_lengths", "lengths"),
+    "last": ("seqlens_k",),
+    "total": ("total_sequence_length",),
+    "branch": ("use_cache_branch",),
+}
+# Of config.json: what files may leave open.
+SIZES = ("num_attention_heads", "n_head", "num_key_value_heads", "hidden_size", "n_embd", "head_dim")
+_PAST = re.compile(r"past")
+_OTHER_SIDE = re.compile(r"encoder|cross")
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """An input or output: its shape has -1 where it is open."""
+
+    name: str
+    is_input: bool
+    shape: tuple
+    dtype: object
+
+
+@dataclass(frozen=True)
+class Cache:
+    """Keys or values of one layer: [batch, heads, tokens, head]."""
+
+    past: str
+    present: str
+    heads: int
+    head: int
+    capacity: int  # -1: open
+
+
+@dataclass
+class Interface:
+    """Names of inputs by what they are, None where the model has none."""
+
+    ids: str = ""
+    mask: str | None = None
+    places: str | None = None
+    index: str | None = None
+    lengths: str | None = None
+    last: str | None = None
+    total: str | None = None
+    branch: str | None = None
+    logits: str = ""
+    caches: list[Cache] = field(default_factory=list)
+    vocabulary: int = 0
+    batch: int = -1
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+
+    @property
+    def grafted(self) -> bool:
+        return self.index == INDEX
+
+    def shapes(self, rows: int, new: int, past: int, grows: bool) -> dict[str, tuple]:
+        """Of all inputs, for a run of so many new tokens in each row. grows: the outputs' caches have the new tokens behind the old."""
+        result = {self.ids: (rows, new)}
+        if self.mask:
+            result[self.mask] = (rows, past + new if grows or not self.caches else past)
+        if self.places:
+            result[self.places] = (rows, new)
+        for name in (self.index, self.lengths, self.last):
+            if name:
+                result[name] = (rows, 1)[: len(self.tensors[name].shape)]
+        for name in (self.total, self.branch):
+            if name:
+                result[name] = (1,)[: len(self.tensors[name].shape)]
+        for cache in self.caches:
+            result[cache.past] = (rows, cache.heads, past, cache.head)
+        return result
+
+
+def tensors_of_network(network) -> list[Tensor]:
+    def made(tensor, is_input):
+        return Tensor(tensor.name, is_input, tuple(tensor.shape), tensor.dtype)
+
+    inputs = [made(network.get_input(i), True) for i in range(network.num_inputs)]
+    return inputs + [made(network.get_output(i), False) for i in range(network.num_outputs)]
+
+
+def tensors_of_engine(engine) -> list[Tensor]:
+    names = [engine.get_tensor_name(i) for i in range(engine.num_io_tensors)]
+    inputs = {n for n in names if engine.get_tensor_mode(n) == trt.TensorIOMode.INPUT}
+    return [Tensor(n, n in inputs, tuple(engine.get_tensor_shape(n)), engine.get_tensor_dtype(n)) for n in names]
+
+
+def interface_of(tensors: list[Tensor], config: dict | None = None) -> Interface:
+    """The Interface of a decoder's tensors. config: what config.json says, for heads that the file leaves open."""
+    found = Interface(tensors={t.name: t for t in tensors})
+    inputs = {t.name: t for t in tensors if t.is_input}
+    outputs = {t.name: t for t in tensors if not t.is_input}
+    other = [n for n in inputs if _OTHER_SIDE.search(n)]
+    if other:
+        raise ValueError(f"input {other[0]!r} is of an encoder; models of an encoder and a decoder are not generated with")
+    left = dict(inputs)
+    for role, names in _ROLES.items():
+        for name in names:
+            if name in left:
+                setattr(found, role, name)
+                del left[name]
+                break
+    if not found.ids:
+        raise ValueError(f"no input is called input_ids (inputs: {', '.join(inputs)}); the model is no decoder of tokens")
+    if len(inputs[found.ids].shape) != 2:
+        raise ValueError(f"input {found.ids!r} has the shape {list(inputs[found.ids].shape)}, [batch, tokens] is expected")
+    for name, ranks in (
+        (found.mask, (2,)),
+        (found.places, (2,)),
+        (found.index, (1, 2)),
+        (found.lengths, (1, 2)),
+        (found.last, (1, 2)),
+    ):
+        if name and len(inputs[name].shape) not in ranks:
+            raise ValueError(
+                f"input {name!r} has the shape {list(inputs[name].shape)}, of {ranks[-1]} dimensions it would be known"
+            )
+    found.batch = inputs[found.ids].shape[0]
+    for name in [n for n in left if _PAST.search(n)]:
+        found.caches.append(_cache(left.pop(name), outputs, config or {}))
+    if left:
+        raise ValueError(
+            f"what is input {next(iter(left))!r} of the model? (known: {', '.join(n for r in _ROLES.values() for n in r)}, past_key_values.N.key)"
+        )
+    _set_logits(found, outputs)
+    return found
+
+
+def _cache(past: Tensor, outputs: dict[str, Tensor], config: dict) -> Cache:
+    candidates = [
+        past.name.replace(old, new)
+        for old, new in (("past_key_values", "present"), ("past", "present"), ("past_key_values", "present_key_values"))
+    ]
+    present = next((n for n in candidates if n in outputs), None)
+    if present is None:
+        raise ValueError(f"input {past.name!r} is a cache without an output (looked for: {', '.join(dict.fromkeys(candidates))})")
+    if len(past.shape) != 4:
+        raise ValueError(f"input {past.name!r} has the shape {list(past.shape)}, a cache is [batch, heads, tokens, head]")
+    _, heads, capacity, head = past.shape
+    attention_heads = _number(config, "num_attention_heads", "n_head")
+    if heads < 0:
+        heads = _number(config, "num_key_value_heads") or attention_heads
+    if head < 0:
+        width = _number(config, "hidden_size", "n_embd")
+        head = _number(config, "head_dim") or (width // attention_heads if attention_heads else 0)
+    if heads <= 0 or head <= 0:
+        raise ValueError(
+            f"input {past.name!r} has the shape {list(past.shape)}; a config.json beside the model has to say how many heads there are"
+        )
+    return Cache(past.name, present, heads, head, capacity)
+
+
+def _number(config: dict, *names: str) -> int:
+    for name in names:
+        value = config.get(name)
+        if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**31:
+            return value
+    return 0
+
+
+def _set_logits(found: Interface, outputs: dict[str, Tensor]) -> None:
+    presents = {c.present for c in found.caches}
+    rest = [n for n in outputs if n not in presents]
+    name = "logits" if "logits" in rest else next((n for n in rest if len(outputs[n].shape) == 3), None)
+    if name is None:
+        raise ValueError(f"no output has logits, [batch, tokens, vocabulary] (outputs: {', '.join(outputs)})")
+    shape = outputs[name].shape
+    if len(shape) != 3 or shape[2] <= 0:
+        raise ValueError(
+            f"output {name!r} has the shape {list(shape)}, [batch, tokens, vocabulary] with a known vocabulary is expected"
+        )
+    found.logits, found.vocabulary = name, shape[2]

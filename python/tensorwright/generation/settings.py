@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a caller, and a model's generation_config.json, say of how tokens are chosen."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+# Numbers of all settings: type, smallest, largest, whether the smallest is allowed itself.
+_RANGES = {
+    "max_new_tokens": (int, 1, 2**31 - 1, True),
+    "min_new_tokens": (int, 0, 2**31 - 1, True),
+    "temperature": (float, 0, 1e6, True),
+    "top_k": (int, 0, 2**31 - 1, True),
+    "top_p": (float, 0, 1, False),
+    "min_p": (float, 0, 1, True),
+    "repetition_penalty": (float, 0, 1e6, False),
+    "presence_penalty": (float, -1e6, 1e6, True),
+    "frequency_penalty": (float, -1e6, 1e6, True),
+    "no_repeat_ngram_size": (int, 0, 2**20, True),
+    "num_beams": (int, 1, 256, True),
+    "length_penalty": (float, -1e6, 1e6, True),
+    "seed": (int, -(2**63), 2**64 - 1, True),
+    "logprobs": (int, 0, 100, True),
+    "pad_token_id": (int, -1, 2**31 - 1, True),
+}
+# Stop strings, and their characters: each is looked for behind every token.
+_MOST_STOPS, _LONGEST_STOP = 64, 4096
+_EARLY = {False: 0, True: 1, "never": 2}
+
+
+@dataclass
+class Settings:
+    """How tokens are chosen (docs/plugins.md, Decoding, has the rules). temperature: 0 is the best token; logprobs: None, or how many tokens
+    beside the chosen one are told of; stop: texts that end a sequence; stop_token_ids: ids that do, beside the model's own."""
+
+    max_new_tokens: int = 128
+    min_new_tokens: int = 0
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    no_repeat_ngram_size: int = 0
+    num_beams: int = 1
+    length_penalty: float = 1.0
+    early_stopping: bool | str = False
+    seed: int = 0
+    stop: tuple[str, ...] = ()
+    stop_token_ids: tuple[int, ...] = ()
+    logprobs: int | None = None
+    pad_token_id: int = 0
+
+    def __post_init__(self):
+        for name, (kind, low, high, closed) in _RANGES.items():
+            value = getattr(self, name)
+            if name == "logprobs" and value is None:
+                continue
+            setattr(self, name, _number(name, value, kind, low, high, closed))
+        if self.early_stopping not in (False, True, "never"):
+            raise ValueError(f"early_stopping: {_shown(self.early_stopping)} is none (allowed: True, False, 'never')")
+        self.stop = _texts(self.stop)
+        self.stop_token_ids = ids_of("stop_token_ids", self.stop_token_ids)
+        if self.num_beams > 1 and (self.stop or self.stop_token_ids or self.logprobs is not None or self.temperature):
+            raise ValueError("num_beams: beams know neither stop, stop_token_ids, logprobs nor temperature")
+
+    def rows(self, prompt: int, room: int, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """(floats, ints) of GenerateSample for a prompt of so many tokens; room: tokens of a sequence at most; number: of the sequence
+        among those of its seed."""
+        floats = [self.temperature, self.top_p, self.min_p, self.repetition_penalty, self.presence_penalty, self.frequency_penalty]
+        least = min(prompt + self.min_new_tokens, room)
+        seed = np.array([self.seed & 0xFFFFFFFF, self.seed >> 32 & 0xFFFFFFFF], np.uint32).view(np.int32)
+        ints = [
+            self.top_k,
+            least,
+            min(prompt + self.max_new_tokens, room),
+            self.no_repeat_ngram_size,
+            *seed,
+            number,
+            -1,
+            self.pad_token_id,
+        ]
+        return np.array([*floats, self.length_penalty], np.float32), np.array([*ints, _EARLY[self.early_stopping]], np.int32)
+
+
+NAMES = tuple(f.name for f in fields(Settings))
+
+
+def _shown(value) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _number(name, value, kind, low, high, closed):
+    if isinstance(value, (np.integer, np.floating)):
+        value = value.item()
+    right = isinstance(value, int) and not isinstance(value, bool) or kind is float and isinstance(value, float)
+    if not right:
+        raise ValueError(f"{name}: {_shown(value)} is {'no number' if kind is float else 'no whole number'}")
+    if not (low <= value <= high) or (value == low and not closed) or math.isnan(value):
+        where = f"{low:g} to {high:g}" if closed else f"above {low:g}, at most {high:g}"
+        raise ValueError(f"{name}: {_shown(value)} is out of range (allowed: {where})")
+    return kind(value)
+
+
+def _texts(stop) -> tuple[str, ...]:
+    stop = (stop,) if isinstance(stop, str) else tuple(stop or ())
+    for text in stop:
+        if not isinstance(text, str) or not text or len(text) > _LONGEST_STOP:
+            raise ValueError(f"stop: {_shown(text)} is none (allowed: texts of 1 to {_LONGEST_STOP} characters)")
+    if len(stop) > _MOST_STOPS:
+        raise ValueError(f"stop: {len(stop)} texts (limit: {_MOST_STOPS})")
+    return stop
+
+
+def ids_of(name, value) -> tuple[int, ...]:
+    """Ids of tokens: one, a list, or None."""
+    if value is None:
+        return ()
+    values = (value,) if isinstance(value, int) else value
+    if not isinstance(values, (list, tuple)) or len(values) > 1024:
+        raise ValueError(f"{name}: {_shown(value)} is no id of a token and no list of ids")
+    return tuple(_number(name, v, int, 0, 2**31 - 1, True) for v in values)
+
+
+def settings_of(given: dict, config: dict, where: str) -> Settings:
+    """The Settings of a caller's arguments over a model's generation_config.json, which `where` names. Values of None count as absent."""
+    for name in given:
+        if name not in NAMES and name != "do_sample":
+            raise TypeError(f"{name!r} is no setting (known: {', '.join(NAMES)}, do_sample)")
+    given = {n: v for n, v in given.items() if v is not None}
+    kept = {
+        n: v for n, v in config.items() if n in NAMES and v is not None and n not in ("stop", "stop_token_ids", "logprobs", "seed")
+    }
+    if isinstance(kept.get("pad_token_id"), list):
+        del kept["pad_token_id"]
+    sample = given.pop("do_sample", None)
+    if "temperature" not in given:
+        if sample is None and {**kept, **given}.get("num_beams", 1) == 1:
+            sample = bool(config.get("do_sample")) or any(n in given for n in ("top_k", "top_p", "min_p"))
+        given["temperature"] = kept.get("temperature", 1.0) if sample else 0.0
+    for name in kept:
+        try:
+            Settings(**{name: kept[name]})
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from None
+    return Settings(**{**kept, **given})

@@ -34,6 +34,17 @@ void cases(CaseList& list)
             for (int64_t size : {2, 6, 16, 34, 96, 130})
                 add(fmt::format("{}_{}", name, size), size, interleaved, t, {3, 5, size}, {1, 5, size});
         }
+        for (DataType t : {DataType::kFloat, DataType::kHalf})
+            for (int64_t offset : {0, 64, 3}) {
+                Attrs packed;
+                packed.size = 32;
+                packed.interleaved = interleaved;
+                packed.heads = 3;
+                packed.offset = offset;
+                packed.rowSize = offset == 64 ? 64 : 32;
+                list.add(fmt::format("{}_{}_packed_{}", form, nameOf(t), offset), packed,
+                         {input(t, {2, 5, 320}), input(t, {2, 5, 1, 32}), input(t, {1, 5, 1, 16})});
+            }
         add(form + "_long", 128, interleaved, DataType::kFloat, {1, 70, 9, 128}, {1, 70, 1, 128});
         add(form + "_empty", 8, interleaved, DataType::kFloat, {0, 8}, {1, 8});
     }

@@ -8,23 +8,23 @@ namespace tw::ops::rotary {
 
 namespace {
 
-// Calls f(offset in x, offset in c, offset in s) for the rows from `begin` to `end`.
+// Calls f(offset in x, offset in c, offset in s, offset in y) for the rows from `begin` to `end`.
 template <class F>
-void forRows(RunArgs const& args, int64_t begin, int64_t end, F const& f)
+void forRows(Attrs const& a, RunArgs const& args, int64_t begin, int64_t end, F const& f)
 {
-    TensorRef const &x = args.inputs[0], &c = args.inputs[1], &s = args.inputs[2];
-    int const last = x.dims.rank - 1;
+    TensorRef const &x = args.inputs[0], &c = args.inputs[1], &s = args.inputs[2], &y = args.outputs[0];
+    int const last = y.dims.rank - 1;
     for (int64_t row = begin; row < end; ++row) {
         int64_t rest = row, cAt = 0, sAt = 0, cStep = c.dims[last], sStep = s.dims[last];
         for (int k = last - 1; k >= 0; --k) {
-            int64_t const at = rest % x.dims[k];
-            rest /= x.dims[k];
+            int64_t const at = rest % y.dims[k];
+            rest /= y.dims[k];
             cAt += c.dims[k] == 1 ? 0 : at * cStep;
             sAt += s.dims[k] == 1 ? 0 : at * sStep;
             cStep *= c.dims[k];
             sStep *= s.dims[k];
         }
-        f(row * x.dims[last], cAt, sAt);
+        f(a.rowOfX(row, y.dims[last], x.dims[x.dims.rank - 1]), cAt, sAt, row * y.dims[last]);
     }
 }
 
@@ -32,14 +32,14 @@ template <class T>
 void turn(Attrs const& a, RunArgs& args)
 {
     TensorRef const &x = args.inputs[0], &c = args.inputs[1], &s = args.inputs[2], &y = args.outputs[0];
-    int const last = x.dims.rank - 1;
-    int64_t const n = x.dims[last], half = a.size / 2;
+    int const last = y.dims.rank - 1;
+    int64_t const n = y.dims[last], half = a.size / 2;
     auto place = [&](TensorRef const& t, int64_t d) {
         return t.dims[last] == a.size ? d : a.interleaved ? d / 2 : d % half;
     };
-    forRows(args, 0, n == 0 ? 0 : x.count() / n, [&](int64_t at, int64_t cAt, int64_t sAt) {
+    forRows(a, args, 0, n == 0 ? 0 : y.count() / n, [&](int64_t at, int64_t cAt, int64_t sAt, int64_t to) {
         T const *xRow = x.as<T>() + at, *cRow = c.as<T>() + cAt, *sRow = s.as<T>() + sAt;
-        T* yRow = y.as<T>() + at;
+        T* yRow = y.as<T>() + to;
         for (int64_t d = 0; d < half; ++d) {
             int64_t const i = a.interleaved ? 2 * d : d, j = a.interleaved ? i + 1 : i + half;
             float const v = loadElement(xRow[i]), w = loadElement(xRow[j]);
@@ -58,7 +58,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     return {};
 }
 
-constexpr PlainTactic kPlain{"rotary_any_plain_cpu", 1, run};
+constexpr PlainTactic kPlain{"rotary_any_plain_cpu", 2, run};
 
 Support supportsVectors(Problem const& p)
 {
@@ -74,13 +74,13 @@ Result<void> runVectors(ir::Node const& node, kernels::ChannelsLastKernels const
 {
     auto const& a = node.attrsAs<Attrs>();
     TensorRef const &x = args.inputs[0], &c = args.inputs[1], &s = args.inputs[2], &y = args.outputs[0];
-    int64_t const n = x.dims[x.dims.rank - 1];
+    int64_t const n = y.dims[y.dims.rank - 1];
     bool const byPair = c.dims[c.dims.rank - 1] != a.size;
     auto const row =
         a.interleaved ? (byPair ? k.neighboursByPair : k.neighbours) : (byPair ? k.halvesByPair : k.halves);
-    inPieces(*args.workers, x.count() / n, 2 * x.sizeBytes(), [&](int64_t begin, int64_t end) {
-        forRows(args, begin, end, [&](int64_t at, int64_t cAt, int64_t sAt) {
-            row({x.as<float>() + at, c.as<float>() + cAt, s.as<float>() + sAt, y.as<float>() + at, a.size, n});
+    inPieces(*args.workers, y.count() / n, 2 * y.sizeBytes(), [&](int64_t begin, int64_t end) {
+        forRows(a, args, begin, end, [&](int64_t at, int64_t cAt, int64_t sAt, int64_t to) {
+            row({x.as<float>() + at, c.as<float>() + cAt, s.as<float>() + sAt, y.as<float>() + to, a.size, n});
         });
     });
     return {};
@@ -88,8 +88,8 @@ Result<void> runVectors(ir::Node const& node, kernels::ChannelsLastKernels const
 
 using kernels::jit::Isa;
 constexpr VectorTactic kAvx512{
-    "rotary_f32_vectors_avx512", 1, Isa::kAvx512, runVectors<avx512::kRotary>, supportsVectors, onlyLinear};
-constexpr VectorTactic kAvx2{"rotary_f32_vectors_avx2", 1,         Isa::kAvx2, runVectors<avx2::kRotary>,
+    "rotary_f32_vectors_avx512", 2, Isa::kAvx512, runVectors<avx512::kRotary>, supportsVectors, onlyLinear};
+constexpr VectorTactic kAvx2{"rotary_f32_vectors_avx2", 2,         Isa::kAvx2, runVectors<avx2::kRotary>,
                              supportsVectors,           onlyLinear};
 
 } // namespace

@@ -11,9 +11,18 @@ namespace {
 Result<void> infer(ir::InferContext& ctx)
 {
     auto const& a = ctx.attrs<Attrs>();
-    ir::Shape const& x = ctx.shape(0);
+    ir::Shape x = ctx.shape(0);
     if (!isFloating(ctx.type(0)) || x.empty())
         return ctx.error(ctx.describe(0) + " must be f32 or f16 and have a dimension");
+    if (a.heads < 0 || a.offset < 0 || a.rowSize < 0 || a.heads > INT32_MAX || a.rowSize > INT32_MAX ||
+        a.offset > INT32_MAX)
+        return ctx.error("heads {} of {} from column {} on are out of range", a.heads, a.rowSize, a.offset);
+    if (a.isPacked()) {
+        if (x.size() != 3 || !x[2].isConst() || a.offset + a.heads * a.rowSize > x[2].value())
+            return ctx.error("{} has no {} heads of {} elements from column {} on", ctx.describe(0), a.heads, a.rowSize,
+                             a.offset);
+        x = {x[0], x[1], a.heads, a.rowSize};
+    }
     if (a.size < 2 || a.size % 2 != 0 || (x.back().isConst() && a.size > x.back().value()))
         return ctx.error("size {} must be even, at least 2 and at most the last dimension of {}", a.size,
                          ctx.describe(0));

@@ -21,15 +21,17 @@ Result<void> reference(RefContext& ctx)
     };
     Counter at(y.dims);
     int64_t i = 0;
+    int64_t const n = y.dims[int(last)];
+    auto own = [&](int64_t step) { return x.get(a.rowOfX(i / n, n, x.dims[x.dims.rank - 1]) + i % n + step); };
     do {
         int64_t const d = at.at[int(last)];
         if (d >= a.size) {
-            y.set(i, x.get(i));
+            y.set(i, own(0));
         } else {
             bool const isFirst = a.interleaved ? d % 2 == 0 : d < half;
             int64_t const step = a.interleaved ? 1 : half;
-            double const other = isFirst ? -x.get(i + step) : x.get(i - step);
-            y.set(i, x.get(i) * weight(c, at.at, d) + other * weight(s, at.at, d));
+            double const other = isFirst ? -own(step) : own(-step);
+            y.set(i, own(0) * weight(c, at.at, d) + other * weight(s, at.at, d));
         }
         ++i;
     } while (at.next());

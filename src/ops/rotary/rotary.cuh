@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // V neighbours of a row for each thread, which lie within one half, or are whole pairs of neighbours.
-//   type T; int kSize, kWidth; bool kInterleaved, kCosinesByPair, kSinesByPair
+//   type T; int kSize, kWidth; bool kInterleaved, kCosinesByPair, kSinesByPair, kPacked
 #pragma once
 
 #include "kernels/cuda/common/prelude.cuh"
@@ -27,7 +27,12 @@ TW_INLINE void turn(Params const& p)
     int const d = int(i - row * idx(p.packsOfRow.d)) * V;
     off at[2];
     locate<8>(p.rows, row, at);
-    T const* const x = static_cast<T const*>(p.x) + i64(i) * V;
+    i64 from = i64(i) * V;
+    if constexpr (kPacked) {
+        idx const token = divide(row, p.heads);
+        from = i64(token) * i64(p.width) + i64(row - token * idx(p.heads.d)) * i64(p.row) + d;
+    }
+    T const* const x = static_cast<T const*>(p.x) + from;
     T const *const c = static_cast<T const*>(p.c) + at[0], *const s = static_cast<T const*>(p.s) + at[1];
     Pack<T, V> const own = *reinterpret_cast<Pack<T, V> const*>(x);
     Pack<T, V> y = own;

@@ -3,7 +3,7 @@
 //   attention(reshape(slice(x)), ..)                        ->  attention(x, ..), with a column to begin at
 //   cache_update(cache, transpose(reshape(slice(x))), ..)   ->  cache_update(cache, x, ..), the same
 // Two rotations by one table of neighbouring heads of one tensor are one:
-//   rotary(reshape(slice(x, 0, a)), c, s), rotary(reshape(slice(x, a, b)), c, s)  ->  parts of rotary(reshape(slice(x, 0, a + b)), c, s)
+//   rotary(reshape(slice(x, 0, a)), c, s), rotary(reshape(slice(x, a, b)), c, s)  ->  parts of rotary(x, c, s) of a + b columns
 // Expects Form::kCanonical. Stands behind fuse_attention, whose own nodes read so already. Leaves alone: nodes with wishes of the user,
 // updates along other axes than rows behind heads.
 #include "ops/attention/op.h"
@@ -130,6 +130,19 @@ Result<ir::Node*> sliceOf(ir::Graph& g, ir::Value* x, int axis, int64_t start, i
     return n;
 }
 
+// A rotation of `heads` heads from those of `of` on.
+Result<ir::Node*> packedRotation(ir::Graph& g, Turned const& of, int64_t heads, int at)
+{
+    auto a = of.rotary->attrsAs<ops::rotary::Attrs>();
+    a.heads = heads;
+    a.offset = of.columns.start;
+    a.rowSize = of.rotary->inputs[0]->shape[3].value();
+    TW_ASSIGN(ir::Node * n, g.addNode(ops::rotary::def(), a.clone(),
+                                      {of.columns.x, of.rotary->inputs[1], of.rotary->inputs[2]}, of.rotary->name, {}, at));
+    takePlaceOf(*n, *of.rotary);
+    return n;
+}
+
 Result<bool> joinRotations(ir::Graph& g, ir::Node& first)
 {
     auto const a = turnedBy(g, first);
@@ -146,21 +159,13 @@ Result<bool> joinRotations(ir::Graph& g, ir::Node& first)
             continue;
         int at = g.positionOf(&first); // the earlier one
         ir::Value const* const x = first.inputs[0];
-        int64_t const size = x->shape[3].value(), heads = x->shape[2].value(), all = a->columns.size + b->columns.size;
-        TW_ASSIGN(ir::Node * slice, sliceOf(g, a->columns.x, 2, a->columns.start, all, *a->slice, at++));
-        TW_ASSIGN(ir::Value * apart,
-                  addReshape(g, slice->outputs[0], {x->shape[0], x->shape[1], all / size, size}, at++));
-        if (!apart)
-            return false;
-        takePlaceOf(*apart->producer, *a->reshape);
-        TW_ASSIGN(ir::Node * rotary, g.addNode(ops::rotary::def(), first.attrs->clone(),
-                                               {apart, first.inputs[1], first.inputs[2]}, first.name, {}, at++));
-        takePlaceOf(*rotary, first);
+        int64_t const heads = x->shape[2].value(), all = heads + other->inputs[0]->shape[2].value();
+        TW_ASSIGN(ir::Node * rotary, packedRotation(g, *a, all, at++));
         for (std::string const& layer : other->layers)
             rotary->layers.push_back(layer);
         ir::Value* const y = rotary->outputs[0];
         TW_ASSIGN(ir::Node * low, sliceOf(g, y, 2, 0, heads, first, at++));
-        TW_ASSIGN(ir::Node * high, sliceOf(g, y, 2, heads, all / size - heads, *other, at++));
+        TW_ASSIGN(ir::Node * high, sliceOf(g, y, 2, heads, all - heads, *other, at++));
         g.replaceAllUses(first.outputs[0], low->outputs[0]);
         g.replaceAllUses(other->outputs[0], high->outputs[0]);
         for (Turned const* t : {&*a, &*b})

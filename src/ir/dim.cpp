@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 
-#include "base/check.h"
 #include "base/hash.h"
 
 namespace tw::ir {
@@ -329,6 +329,13 @@ Range mulRange(Range x, Range y)
     return Range{*std::min_element(c, c + 4), *std::max_element(c, c + 4)};
 }
 
+// An end that has left int64 stays there.
+Range addRange(Range a, Range b)
+{
+    return Range{a.lo == INT64_MIN || b.lo == INT64_MIN ? INT64_MIN : addSat(a.lo, b.lo),
+                 a.hi == INT64_MAX || b.hi == INT64_MAX ? INT64_MAX : addSat(a.hi, b.hi)};
+}
+
 Range divRange(Range a, Range b, bool ceil)
 {
     if (b.lo <= 0) // sign of the divisor unknown: anything
@@ -375,7 +382,55 @@ Range Dim::range(SymbolTable const& symbols) const
             }
             product = mulRange(product, r);
         }
-        sum = Range{addSat(sum.lo, product.lo), addSat(sum.hi, product.hi)};
+        sum = addRange(sum, product);
+    }
+    return sum;
+}
+
+namespace {
+
+// An operation on two Dims of which the ranges say the result; else nothing.
+std::optional<Dim> known(DimOp op, Dim const& a, Dim const& b, SymbolTable const& symbols)
+{
+    Range const d = (a - b).range(symbols);
+    switch (op) {
+    case DimOp::kMax:
+        return d.lo >= 0 ? std::optional(a) : d.hi <= 0 ? std::optional(b) : std::nullopt;
+    case DimOp::kMin:
+        return d.lo >= 0 ? std::optional(b) : d.hi <= 0 ? std::optional(a) : std::nullopt;
+    case DimOp::kEqual:
+        return d.lo > 0 || d.hi < 0 ? std::optional(Dim(0)) : std::nullopt;
+    case DimOp::kLess:
+        return d.hi < 0 ? std::optional(Dim(1)) : d.lo >= 0 ? std::optional(Dim(0)) : std::nullopt;
+    default:
+        return std::nullopt;
+    }
+}
+
+} // namespace
+
+Dim Dim::within(SymbolTable const& symbols) const
+{
+    if (!expr_)
+        return *this;
+    if (Range const r = range(symbols); r.lo == r.hi)
+        return Dim(r.lo);
+    auto const isOperation = [](AtomPtr const& atom) { return atom->symbol.empty(); };
+    if (std::ranges::none_of(expr_->terms,
+                             [&](auto const& t) { return std::ranges::any_of(t.second.atoms, isOperation); }))
+        return *this;
+    Dim sum(expr_->constant);
+    for (auto const& [key, t] : expr_->terms) {
+        Dim product(t.coefficient);
+        for (AtomPtr const& atom : t.atoms) {
+            if (!isOperation(atom)) {
+                product = product * symbol(atom->symbol);
+                continue;
+            }
+            Dim const a = atom->a.within(symbols), b = atom->b.within(symbols);
+            product = product * known(atom->op, a, b, symbols).value_or(make(atom->op, a, b));
+        }
+        sum = sum + product;
     }
     return sum;
 }
@@ -411,40 +466,6 @@ void Dim::collectSymbols(std::vector<std::string>& out) const
             }
         }
     }
-}
-
-Dim volume(Shape const& s)
-{
-    Dim v = 1;
-    for (auto const& d : s)
-        v = v * d;
-    return v;
-}
-bool isStatic(Shape const& s)
-{
-    return std::ranges::all_of(s, [](Dim const& d) { return d.isConst(); });
-}
-Extents extentsOf(Shape const& s)
-{
-    TW_CHECK(int(s.size()) <= kMaxRank && isStatic(s));
-    Extents e;
-    for (auto const& d : s)
-        e.push(d.value());
-    return e;
-}
-Shape shapeOf(Extents const& e)
-{
-    Shape s;
-    for (int64_t v : e)
-        s.emplace_back(v);
-    return s;
-}
-std::string str(Shape const& s)
-{
-    std::string out = "[";
-    for (size_t i = 0; i < s.size(); ++i)
-        out += (i ? "," : "") + s[i].str();
-    return out + "]";
 }
 
 } // namespace tw::ir

@@ -68,6 +68,9 @@ public:
     Result<int64_t> eval(Bindings const& bindings) const;
     // Interval that holds for every binding within the symbols' ranges (saturating arithmetic).
     Range range(SymbolTable const& symbols) const;
+    // The same number for every binding within the ranges, in fewer words where they say more: max(0, n) is n where n is
+    // never below 0, min(n, 64) is n where it is at most 64.
+    Dim within(SymbolTable const& symbols) const;
     // "N", "4", "(2*N + 1)", "floordiv(N, 2)"; Dim::parse reads it back.
     std::string str() const;
     static Result<Dim> parse(std::string const& text);

@@ -64,9 +64,10 @@ Result<InferContext> runInference(Node const& node, SymbolTable const& symbols)
     TW_TRY(op.infer(ctx));
     for (size_t i = 0; i < ctx.outputs().size(); ++i) {
         ValueInfo& out = ctx.outputs()[i];
-        for (Dim& d : out.shape) // max(64, n) where n is at most 64: the ranges of the symbols leave one number
-            if (Range const range = d.isConst() ? Range{} : d.range(symbols); range.lo == range.hi)
-                d = Dim(range.lo);
+        for (Dim& d : out.shape)
+            d = d.within(symbols);
+        for (size_t e = 0; out.content && e < out.content->size(); ++e)
+            (*out.content)[e] = (*out.content)[e].within(symbols);
         if (int(out.shape.size()) > kMaxRank)
             return ctx.error(
                 fmt::format("output {} would have rank {}, the limit is {}", i, out.shape.size(), kMaxRank));

@@ -89,7 +89,7 @@ TEST(Dim, RangesHoldForEveryBinding)
         Dim d = random() % 2 ? kN : kM;
         for (int step = 0; step < 4; ++step) {
             Dim const other = random() % 3 == 0 ? Dim(int64_t(random() % 5) + 1) : random() % 2 ? kN : kM;
-            switch (random() % 7) {
+            switch (random() % 9) {
             case 0:
                 d = d + other;
                 break;
@@ -108,6 +108,12 @@ TEST(Dim, RangesHoldForEveryBinding)
             case 5:
                 d = floorDiv(d, other);
                 break;
+            case 6:
+                d = Dim::make(DimOp::kEqual, d, other);
+                break;
+            case 7:
+                d = Dim::make(DimOp::kLess, d, other);
+                break;
             default:
                 d = ceilDiv(d, other);
                 break;
@@ -115,13 +121,38 @@ TEST(Dim, RangesHoldForEveryBinding)
         }
         EXPECT_EQ(parsed(d.str()), d) << "seed " << seed << ", round " << round;
         Range const range = d.range(symbols);
+        Dim const less = d.within(symbols);
+        EXPECT_EQ(less.within(symbols), less) << d.str();
         for (int64_t n = 1; n <= 8; ++n)
             for (int64_t m = 0; m <= 3; ++m)
                 if (auto v = d.eval({{"N", n}, {"M", m}}); v.ok()) {
                     EXPECT_GE(*v, range.lo) << d.str() << ", seed " << seed << ", round " << round;
                     EXPECT_LE(*v, range.hi) << d.str() << ", seed " << seed << ", round " << round;
+                    EXPECT_EQ(less.eval({{"N", n}, {"M", m}}).value(), *v)
+                        << d.str() << " became " << less.str() << ", seed " << seed << ", round " << round;
                 }
     }
+}
+
+TEST(Dim, RangesShortenExpressions)
+{
+    SymbolTable const symbols{{"N", {{0, 23}, false}}, {"M", {{1, 9}, false}}};
+    Dim const total = kN + kM;
+    EXPECT_EQ(max(kN, 0).within(symbols), kN);
+    EXPECT_EQ(min(total, 64).within(symbols), total);
+    EXPECT_EQ(min(total, 31).within(symbols), min(total, 31)) << "it may be 32";
+    EXPECT_EQ((min(max(total, 0), 64) - kN).within(symbols), kM);
+    EXPECT_EQ(max(Dim(64), total).within(symbols), Dim(64));
+    EXPECT_EQ(max(total, kM).within(symbols), total) << "that N is not below 0 says it";
+    EXPECT_EQ(Dim::make(DimOp::kLess, kN - total, 0).within(symbols), Dim(1));
+    EXPECT_EQ(Dim::make(DimOp::kEqual, total, 0).within(symbols), Dim(0));
+    EXPECT_EQ((floorDiv(max(kM, 0), 2) * kN).within(symbols), floorDiv(kM, 2) * kN);
+    // Of what nobody has said a range there is no number below 0.
+    EXPECT_EQ(max(Dim::symbol("K"), 0).within({}), Dim::symbol("K"));
+    EXPECT_EQ(max(Dim::symbol("K"), 1).within({}), max(Dim::symbol("K"), 1));
+    // What leaves int64 says nothing.
+    Dim const beyond = kN * INT64_MIN + kN * kN * INT64_MAX;
+    EXPECT_FALSE(max(beyond, 0).within({}).isConst());
 }
 
 TEST(Dim, TextReadsBack)

@@ -47,6 +47,8 @@ void cases(CaseList& list)
     slice("every_other_channel", f32({2, 6, 3, 5}), {0, 5, 0, 0}, {2, 3, 3, 5}, {1, -2, 1, 1});
     slice("all_dims", f32({4, 5, 6, 7}), {1, 4, 0, 6}, {2, 2, 3, 4}, {2, -3, 2, -2});
     slice("whole", f32({3, 4}), {0, 0}, {3, 4}, {1, 1});
+    slice("whole_dimensions", f32({2, 3, 4}), {0, 1, 0}, {kWhole, 2, kWhole}, {1, 1, 1});
+    slice("whole_and_turned", f32({3}, {1, 2, 3}), {2}, {kWhole}, {-1}, Mode::kStrict, {{3, 2, 1}});
     slice("rank_8", f32({2, 2, 2, 2, 1, 2, 2, 3}), {0, 1, 0, 1, 0, 1, 0, 1}, {2, 1, 2, 1, 1, 1, 2, 2},
           {1, 1, 1, 1, 1, 1, 1, 1});
     slice("pad_2d_fill", f32({2, 3, 4}), {0, -1, -2}, {2, 6, 8}, {1, 1, 1}, Mode::kFill);

@@ -18,6 +18,11 @@ using ir::Shape;
 // With these, start + i * stride stays far inside int64.
 constexpr int64_t kMaxMagnitude = int64_t(1) << 31;
 
+bool isWhole(ir::InferContext const& ctx, int i, Dim const& d)
+{
+    return i == 2 && !ctx.has(i) && d.is(kWhole);
+}
+
 // The elements of start, size or stride; empty optional: not known at build time.
 Result<std::optional<std::vector<Dim>>> parameter(ir::InferContext& ctx, int i, char const* name,
                                                   std::vector<int64_t> const& attribute)
@@ -38,7 +43,7 @@ Result<std::optional<std::vector<Dim>>> parameter(ir::InferContext& ctx, int i, 
     }
     if (out)
         for (Dim const& d : *out)
-            if (d.isConst() && (d.value() > kMaxMagnitude || d.value() < -kMaxMagnitude))
+            if (d.isConst() && !isWhole(ctx, i, d) && (d.value() > kMaxMagnitude || d.value() < -kMaxMagnitude))
                 return ctx.error(std::string(name) + " " + d.str() + " is out of range (-2^31 to 2^31)");
     return out;
 }
@@ -115,9 +120,12 @@ Result<void> infer(ir::InferContext& ctx)
                              nameOf(ctx.type(0)));
     }
     TW_ASSIGN(auto const start, parameter(ctx, 1, "start", a.start));
-    TW_ASSIGN(auto const size, parameter(ctx, 2, "size", a.size));
+    TW_ASSIGN(auto size, parameter(ctx, 2, "size", a.size));
     TW_ASSIGN(auto const stride, parameter(ctx, 3, "stride", a.stride));
     Shape const& x = ctx.shape(0);
+    for (size_t d = 0; size && d < x.size(); ++d)
+        if (isWhole(ctx, 2, (*size)[d]))
+            (*size)[d] = x[d];
     Shape y;
     for (size_t d = 0; d < x.size(); ++d) {
         if (!size) {
@@ -208,7 +216,7 @@ void inspect(LayerFacts& facts)
     facts.kind("Slice");
     facts.add("Start", facts.input(1) ? unknown : a.start);
     facts.add("Stride", facts.input(3) ? unknown : a.stride);
-    facts.add("Size", facts.input(2) ? numbersOf(facts.node.outputs[0]->shape) : a.size);
+    facts.add("Size", facts.input(2) || contains(a.size, kWhole) ? numbersOf(facts.node.outputs[0]->shape) : a.size);
     facts.add("Mode", kModes[int(a.mode)]);
     facts.addFlag("negativeInfinityPadding", false);
 }

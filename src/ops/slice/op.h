@@ -4,6 +4,7 @@
 // elements (reflect).
 //   x: any type and rank n. Inputs 1, 2, 3 (optional): start, size, stride, i32 [n], each instead of its attribute.
 //   Input 4 (optional, fill only): the fill value, one element of x's type; 0 when not given.
+//   A size kWhole of the attribute: as many as x has there.
 //   Stride may be negative or 0. A dimension of size 0 is never checked; L = 0 with another size is an error but for
 //   fill.
 #pragma once
@@ -22,6 +23,8 @@ enum class Mode : int32_t // same numbers as nvinfer1::SampleMode
     kFill = 3,
     kReflect = 4,
 };
+
+inline constexpr int64_t kWhole = INT64_MIN; // no size that a client can write
 
 struct Attrs : ir::AttrsOf<Attrs>
 {

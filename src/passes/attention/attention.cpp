@@ -57,6 +57,14 @@ std::optional<NanGuard> guardOf(ir::Node* n, ir::Node* reader)
 
 } // namespace
 
+bool hasRowsFirst(ir::Node const& shuffle)
+{
+    auto const& a = shuffle.attrsAs<ops::shuffle::Attrs>();
+    auto const& wanted = shuffle.inputs[0]->rank() == 4 ? kRowsFirst : kRowsOfAllFirst;
+    return (a.firstTranspose == wanted && a.secondTranspose.empty()) ||
+           (!a.hasReshape && a.secondTranspose == wanted && a.firstTranspose.empty());
+}
+
 ir::Shape beforeTranspose(ir::Node const& shuffle)
 {
     return unpermuted(shuffle.outputs[0]->shape, shuffle.attrsAs<ops::shuffle::Attrs>().secondTranspose);
@@ -268,11 +276,24 @@ std::optional<AttentionOperand> fitted(StridedView view, bool turned, ir::Shape 
 
 } // namespace
 
+namespace {
+
+// Besides what it moves, and what is known.
+bool readsSizes(ir::Node const* n)
+{
+    return std::any_of(n->inputs.begin() + 1, n->inputs.end(),
+                       [](ir::Value const* v) { return v && !v->isConstant(); });
+}
+
+} // namespace
+
 std::optional<AttentionOperand> operandOf(ir::Value* v, bool turned, ir::Shape const& wanted, bool shared)
 {
     for (int depth = kMostOperandNodes; depth >= 0; --depth) {
         StridedView view = viewOf(v, depth);
         depth = std::min(depth, int(view.nodes.size()));
+        if (std::ranges::any_of(view.nodes, readsSizes)) // which the node has no place for
+            continue;
         if (v->rank() != 4 && !reshape(view, {wanted[0], wanted[1], v->shape[1], v->shape[2]}))
             continue;
         if (auto found = fitted(std::move(view), turned, wanted, shared))

@@ -64,7 +64,7 @@ public:
             return false;
         core_ = {softmax, product};
         core_.insert(core_.end(), weights_.between.begin(), weights_.between.end());
-        if (ir::Node* merging = mergingOf(product)) {
+        if (ir::Node* merging = mergingOf(product); merging && isSayable(*merging, y.back())) {
             core_.push_back(merging);
             attrs.rowsFirst = !batch_.is(1) && hasRowsFirst(*merging);
         } else {
@@ -230,15 +230,6 @@ private:
         return take(all_, 1);
     }
 
-    // Whether a shuffle after the last product makes [S, B, heads, size] of what that makes, whatever it does behind that.
-    static bool hasRowsFirst(ir::Node const& shuffle)
-    {
-        auto const& a = shuffle.attrsAs<ops::shuffle::Attrs>();
-        auto const& wanted = shuffle.inputs[0]->rank() == 4 ? kRowsFirst : kRowsOfAllFirst;
-        return (a.firstTranspose == wanted && a.secondTranspose.empty()) ||
-               (!a.hasReshape && a.secondTranspose == wanted && a.firstTranspose.empty());
-    }
-
     ir::Node* onlyShuffle(ir::Node const* product) const
     {
         ir::Node* n = nextOf(g_, product);
@@ -258,6 +249,15 @@ private:
         else if (a.hasReshape && a.firstTranspose.empty() && a.secondTranspose == kHeadsInside)
             is = beforeTranspose(*found) == four(rows_, product->outputs[0]->shape[2]);
         return is || hasRowsFirst(*found) ? found : nullptr;
+    }
+    // The node gives [B, S, columns], or [S, B, columns]: what the shuffle makes of its rows can be made of that, and back.
+    // [(B S), columns] cannot where neither is known.
+    bool isSayable(ir::Node const& merging, ir::Dim const& size) const
+    {
+        bool const turned = !batch_.is(1) && hasRowsFirst(merging);
+        ir::Shape const y{turned ? rows_ : batch_, turned ? batch_ : rows_, size * ir::Dim(attrs.heads)};
+        ir::Shape const& shape = merging.outputs[0]->shape;
+        return shape == y || (reshapeDims(g_, shape, y) && reshapeDims(g_, y, shape));
     }
     // [B, heads, S, size] -> [B, S, heads, size] and back, after the last product; the first of them is taken in.
     Result<bool> merge()

@@ -253,23 +253,15 @@ private:
             return made;
         std::string const name = v->name + ".read";
         int const position = g_.positionOf(&reader);
-        if (ir::isStatic(v->shape)) {
-            ops::slice::Attrs a;
-            for (int d = 0; d < v->rank(); ++d) {
-                a.start.push_back(d == part.axis ? part.begin : 0);
-                a.size.push_back(d == part.axis ? part.count : v->shape[size_t(d)].value());
-                a.stride.push_back(1);
-            }
-            TW_ASSIGN(ir::Node * n, g_.addNode(ops::slice::def(), a.clone(), {v}, name, {}, position));
-            made = n->outputs[0];
-        } else {
-            ops::gather::Attrs a;
-            a.axis = part.axis;
-            int32_t const index = int32_t(part.begin);
-            ir::Value* const at = g_.addConstant(name + ".index", DataType::kInt32, {1}, &index);
-            TW_ASSIGN(ir::Node * n, g_.addNode(ops::gather::def(), a.clone(), {v, at}, name, {}, position));
-            made = n->outputs[0];
+        ops::slice::Attrs a;
+        for (int d = 0; d < v->rank(); ++d) {
+            ir::Dim const& all = v->shape[size_t(d)];
+            a.start.push_back(d == part.axis ? part.begin : 0);
+            a.size.push_back(d == part.axis ? part.count : all.isConst() ? all.value() : ops::slice::kWhole);
+            a.stride.push_back(1);
         }
+        TW_ASSIGN(ir::Node * n, g_.addNode(ops::slice::def(), a.clone(), {v}, name, {}, position));
+        made = n->outputs[0];
         made->name = name;
         return made;
     }

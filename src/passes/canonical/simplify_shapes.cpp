@@ -2,6 +2,8 @@
 // Takes shape arithmetic out of the graph where inference knows what it gives.
 //   reshape(x, const [0, -1])            ->  shuffle(x) with the dimensions as attributes; slice, resize, fill likewise
 //   reshape(x, [shape(x)[0], 8, rest])   ->  shuffle(x) with dimensions [0, 8, -1]
+//   slice(x [n,8], [n,4]), whose sizes are known or x's own  ->  slice(x) with sizes as attributes
+//   expand(x [n,1], [n,4]), whose strides say where n is 1  ->  slice(x) with strides as attributes
 //   two shape tensors of equal elements  ->  one
 // Any form; expects inferred shapes. Stands after fold_constants, whose constants it takes, and before remove_dead,
 // which takes the arithmetic that is left without users. Never changes a shape.
@@ -70,12 +72,47 @@ bool simplifyShuffle(ir::Graph const& g, ir::Node& n)
     return true;
 }
 
-bool simplifySlice(ir::Node& n)
+// Sizes that are known or those of the input.
+bool takeSizes(ir::Node& n)
+{
+    if (!hasInput(n, 2) || !n.inputs[2]->content)
+        return false;
+    std::vector<int64_t> sizes;
+    for (size_t d = 0; d < n.inputs[2]->content->size(); ++d) {
+        ir::Dim const& size = (*n.inputs[2]->content)[d];
+        if (!size.isConst() && !(size == n.inputs[0]->shape[d]))
+            return false;
+        sizes.push_back(size.isConst() ? size.value() : ops::slice::kWhole);
+    }
+    n.attrsAs<ops::slice::Attrs>().size = std::move(sizes);
+    dropInput(n, 2);
+    return true;
+}
+
+// Strides of an expansion: 0 where the dimension is 1. Of a result that is as long as the input that is 1 as well.
+bool takeStrides(ir::Graph const& g, ir::Node& n)
+{
+    if (!hasInput(n, 3) || !n.inputs[3]->content)
+        return false;
+    std::vector<int64_t> strides;
+    for (size_t d = 0; d < n.inputs[3]->content->size(); ++d) {
+        ir::Dim const &stride = (*n.inputs[3]->content)[d], &x = n.inputs[0]->shape[d];
+        bool const isOfExpansion = n.outputs[0]->shape[d] == x && stride == min(x - 1, 1).within(g.symbols);
+        if (!stride.isConst() && !isOfExpansion)
+            return false;
+        strides.push_back(stride.isConst() ? stride.value() : 1);
+    }
+    n.attrsAs<ops::slice::Attrs>().stride = std::move(strides);
+    dropInput(n, 3);
+    return true;
+}
+
+bool simplifySlice(ir::Graph const& g, ir::Node& n)
 {
     auto& a = n.attrsAs<ops::slice::Attrs>();
     bool changed = takeIn(n, 1, a.start);
-    changed = takeIn(n, 2, a.size) || changed;
-    return takeIn(n, 3, a.stride) || changed;
+    changed = takeIn(n, 2, a.size) || takeSizes(n) || changed;
+    return takeIn(n, 3, a.stride) || takeStrides(g, n) || changed;
 }
 
 bool simplifyResize(ir::Node& n)
@@ -93,7 +130,7 @@ bool simplifyNode(ir::Graph const& g, ir::Node& n)
     if (n.op == &ops::shuffle::def())
         return simplifyShuffle(g, n);
     if (n.op == &ops::slice::def())
-        return simplifySlice(n);
+        return simplifySlice(g, n);
     if (n.op == &ops::resize::def())
         return simplifyResize(n);
     if (n.op == &ops::fill::def())

@@ -99,6 +99,8 @@ private:
     void readInitializers(tw_onnx::GraphProto const& graph);
     void checkModel(tw_onnx::ModelProto const& model);
     void importInputs(tw_onnx::GraphProto const& graph);
+    // Inputs one of whose dimensions has a sum of others' names as its own become as long as the sum says.
+    void readSums(tw_onnx::GraphProto const& graph);
     void importNode(tw_onnx::GraphProto const& graph, int index);
     void tryPlugin(OnnxNode& ctx);
     // Functions that the model defines; null: the node calls none.

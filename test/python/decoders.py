@@ -86,6 +86,32 @@ class Graph:
         return model.SerializeToString()
 
 
+def in_half(data):
+    """A model whose FLOATs are FLOAT16."""
+    def halved(tensor):
+        if tensor.data_type == FLOAT:
+            array = np.clip(numpy_helper.to_array(tensor), -65504, 65504).astype(np.float16)
+            tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
+
+    def change(graph):
+        for tensor in graph.initializer:
+            halved(tensor)
+        for value in (*graph.input, *graph.output):
+            if value.type.tensor_type.elem_type == FLOAT:
+                value.type.tensor_type.elem_type = TensorProto.FLOAT16
+        for node in graph.node:
+            for a in node.attribute:
+                if node.op_type == "Cast" and a.name == "to" and a.i == FLOAT:
+                    a.i = TensorProto.FLOAT16
+                halved(a.t)
+                if a.HasField("g"):
+                    change(a.g)
+
+    model = onnx.load_from_string(data)
+    change(model.graph)
+    return model.SerializeToString()
+
+
 VOCABULARY, WIDTH, LAYERS, HEADS, GROUPS, SIZE, INNER = 71, 64, 2, 4, 2, 16, 96
 
 
@@ -203,7 +229,7 @@ def attention(g, q, k, v, mask, softcap=0.0, scale=SIZE ** -0.5):
 
 def gpt2():
     g = Graph(1, opset=14)
-    ids, mask = g.input("input_ids", INT64, "batch", "s"), g.input("attention_mask", INT64, "batch", "total")
+    ids, mask = g.input("input_ids", INT64, "batch", "s"), g.input("attention_mask", INT64, "batch", "past + s")
     places = g.input("position_ids", INT64, "batch", "s")
     pasts = [caches(g, i, HEADS) for i in range(LAYERS)]
     table = g.weight(VOCABULARY, WIDTH, scale=0.05)
@@ -239,7 +265,7 @@ def gated(g, x, function):
 def llama_like(seed, bias=False, window=0, softcap=0.0, gemma=False, prefix=""):
     """Llama; Qwen has biases, Mistral a window, Gemma more norms, caps and 1 + w."""
     g = Graph(seed, opset=14)
-    ids, mask = g.input("input_ids", INT64, "batch", "s"), g.input("attention_mask", INT64, "batch", "total")
+    ids, mask = g.input("input_ids", INT64, "batch", "s"), g.input("attention_mask", INT64, "batch", "past + s")
     places = g.input("position_ids", INT64, "batch", "s")
     pasts = [caches(g, i, GROUPS) for i in range(LAYERS)]
     x = g.op("Gather", g.weight(VOCABULARY, WIDTH), ids)
@@ -271,7 +297,7 @@ def phi():
     """A part of each head is turned; attention and MLP stand side by side."""
     g = Graph(5, opset=17)
     turned = SIZE // 2
-    ids, mask = g.input("input_ids", INT64, "batch", "s"), g.input("attention_mask", INT64, "batch", "total")
+    ids, mask = g.input("input_ids", INT64, "batch", "s"), g.input("attention_mask", INT64, "batch", "past + s")
     places = g.input("position_ids", INT64, "batch", "s")
     pasts = [caches(g, i, HEADS) for i in range(LAYERS)]
     x = g.op("Gather", g.weight(VOCABULARY, WIDTH), ids)

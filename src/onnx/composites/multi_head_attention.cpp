@@ -63,6 +63,7 @@ ITensor& addedBy(ImportContext& ctx, ITensor& given, DataType type, Size const& 
             Sizes const from{Size(0), Size(0), ctx.sub(keys, queries), Size(0)};
             keep = &ctx.slice(*keep, from, size, Sizes(4, Size(1)));
         } else {
+            keep = &asLongAsKeys(ctx, *keep, keys, 0);
             keep = d.nbDims == 2 ? &ctx.unsqueeze(*keep, {1, 2}) : &ctx.unsqueeze(*keep, {1});
         }
     }
@@ -87,7 +88,7 @@ ITensor& result(ImportContext& ctx, ITensor& q, ITensor& k, ITensor& v, int mask
         if (given.getDimensions().nbDims != 4)
             ctx.invalid(fmt::format("attention_bias has shape {}; four dimensions are possible",
                                     describe(given.getDimensions())));
-        rule.added = &plus(ctx, rule.added, given);
+        rule.added = &plus(ctx, rule.added, asLongAsKeys(ctx, given, keys, 0));
     }
     if (ctx.attrInt("unidirectional", 0) != 0 && !(queries.known() && queries.value == 1)) {
         ITensor* i = &ctx.unsqueeze(positions(ctx, queries), {1});

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of dimensions that are sums of others' names."""
+
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip("onnx")
+import tensorrt as trt  # noqa: E402
+from onnx import TensorProto, helper  # noqa: E402
+from onnx_attention_models import engine_of, held  # noqa: E402
+from onnx_models import parsed  # noqa: E402
+from small import run  # noqa: E402
+
+
+def model(*names):
+    """y = x + the sum of a mask [b, this name] over a, whose first dimension has each of the other names."""
+    inputs = [helper.make_tensor_value_info("mask", TensorProto.INT64, ["b", names[0]])]
+    inputs += [helper.make_tensor_value_info(f"x{i}", TensorProto.FLOAT, [n, 2]) for i, n in enumerate(names[1:])]
+    nodes = [helper.make_node("Concat", [f"x{i}" for i in range(len(names) - 1)], ["all"], axis=0),
+             helper.make_node("Cast", ["mask"], ["floats"], to=TensorProto.FLOAT),
+             helper.make_node("MatMul", ["floats", "all"], ["y"])]
+    graph = helper.make_graph(nodes, "g", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, [None, None])])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9).SerializeToString()
+
+
+def feed_of(r, length, *lengths):
+    feed = {f"x{i}": r.standard_normal((n, 2)).astype(np.float32) for i, n in enumerate(lengths)}
+    return {"mask": r.integers(0, 2, (2, length)), **feed}
+
+
+@pytest.mark.parametrize("name, names", [("past + s", ["past", "s"]), ("s+past", ["past", "s"]), ("a + a", ["a", "a"]), (" past +  s ", ["past", "s"]),
+                                         ("past + 3", ["past", 3]), ("x y + z", ["x y", "z"]), ("1 + past + s", [1, "past", "s"])])
+def test_sums(name, names):
+    r = np.random.default_rng(1)
+    same = names[0] == names[1]
+    sizes = [n if isinstance(n, int) else 2 if same else i + 2 for i, n in enumerate(names)]
+    feed = feed_of(r, sum(sizes), *sizes)
+    more = [n if isinstance(n, int) else s + 3 for n, s in zip(names, sizes)]
+    engine = engine_of(model(name, *names), [feed, feed_of(r, sum(more), *more)])
+    got = run(engine, **held(feed))["y"]
+    np.testing.assert_allclose(got, feed["mask"] @ np.concatenate([feed[f"x{i}"] for i in range(len(names))]), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["past", "past + nobody", "+", "past +", "+ s", "++", " ", "past + 99999999999999999999", "past - s", "past+past+past+"])
+def test_other_names(name):
+    """They say nothing: the import does not fail."""
+    assert parsed(model(name, "past", "s"))[1] is None
+
+
+def test_a_mask_that_is_too_short():
+    r = np.random.default_rng(2)
+    data = model("past + s", "past", "s")
+    engine = engine_of(data, [feed_of(r, 5, 2, 3), feed_of(r, 1, 1, 1), feed_of(r, 9, 4, 5)])
+    with pytest.raises(AssertionError):
+        run(engine, **held(feed_of(r, 4, 2, 3)))

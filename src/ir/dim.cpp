@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <optional>
 
-#include "base/check.h"
 #include "base/hash.h"
 
 namespace tw::ir {
@@ -467,40 +466,6 @@ void Dim::collectSymbols(std::vector<std::string>& out) const
             }
         }
     }
-}
-
-Dim volume(Shape const& s)
-{
-    Dim v = 1;
-    for (auto const& d : s)
-        v = v * d;
-    return v;
-}
-bool isStatic(Shape const& s)
-{
-    return std::ranges::all_of(s, [](Dim const& d) { return d.isConst(); });
-}
-Extents extentsOf(Shape const& s)
-{
-    TW_CHECK(int(s.size()) <= kMaxRank && isStatic(s));
-    Extents e;
-    for (auto const& d : s)
-        e.push(d.value());
-    return e;
-}
-Shape shapeOf(Extents const& e)
-{
-    Shape s;
-    for (int64_t v : e)
-        s.emplace_back(v);
-    return s;
-}
-std::string str(Shape const& s)
-{
-    std::string out = "[";
-    for (size_t i = 0; i < s.size(); ++i)
-        out += (i ? "," : "") + s[i].str();
-    return out + "]";
 }
 
 } // namespace tw::ir

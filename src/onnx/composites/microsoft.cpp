@@ -123,20 +123,22 @@ void importFusedGemm(ImportContext& ctx)
 {
     ITensor& y = gemm(ctx);
     std::string const name = ctx.attrString("activation", "");
-    float const alpha = ctx.attrFloat("activation_alpha", 0), beta = ctx.attrFloat("activation_beta", 0);
     if (name.empty())
         return ctx.setOutput(0, y);
     struct Known
     {
         char const* name;
         ActivationType type;
+        float alpha = 0, beta = 0; // where the node gives none
     };
-    constexpr Known kKnown[] = {{"Relu", ActivationType::kRELU}, {"Sigmoid", ActivationType::kSIGMOID},
-                                {"Tanh", ActivationType::kTANH}, {"LeakyRelu", ActivationType::kLEAKY_RELU},
-                                {"Elu", ActivationType::kELU},   {"HardSigmoid", ActivationType::kHARD_SIGMOID}};
+    constexpr Known kKnown[] = {
+        {"Relu", ActivationType::kRELU},  {"Sigmoid", ActivationType::kSIGMOID},
+        {"Tanh", ActivationType::kTANH},  {"LeakyRelu", ActivationType::kLEAKY_RELU, 0.01f},
+        {"Elu", ActivationType::kELU, 1}, {"HardSigmoid", ActivationType::kHARD_SIGMOID, 0.2f, 0.5f}};
     for (Known const& k : kKnown)
         if (name == k.name)
-            return ctx.setOutput(0, ctx.activation(y, k.type, alpha, beta));
+            return ctx.setOutput(0, ctx.activation(y, k.type, ctx.attrFloat("activation_alpha", k.alpha),
+                                                   ctx.attrFloat("activation_beta", k.beta)));
     ctx.fail(fmt::format("the activation {} cannot be imported", name));
 }
 

@@ -57,6 +57,14 @@ std::optional<NanGuard> guardOf(ir::Node* n, ir::Node* reader)
 
 } // namespace
 
+bool hasRowsFirst(ir::Node const& shuffle)
+{
+    auto const& a = shuffle.attrsAs<ops::shuffle::Attrs>();
+    auto const& wanted = shuffle.inputs[0]->rank() == 4 ? kRowsFirst : kRowsOfAllFirst;
+    return (a.firstTranspose == wanted && a.secondTranspose.empty()) ||
+           (!a.hasReshape && a.secondTranspose == wanted && a.firstTranspose.empty());
+}
+
 ir::Shape beforeTranspose(ir::Node const& shuffle)
 {
     return unpermuted(shuffle.outputs[0]->shape, shuffle.attrsAs<ops::shuffle::Attrs>().secondTranspose);

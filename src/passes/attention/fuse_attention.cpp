@@ -230,15 +230,6 @@ private:
         return take(all_, 1);
     }
 
-    // Whether a shuffle after the last product makes [S, B, heads, size] of what that makes, whatever it does behind that.
-    static bool hasRowsFirst(ir::Node const& shuffle)
-    {
-        auto const& a = shuffle.attrsAs<ops::shuffle::Attrs>();
-        auto const& wanted = shuffle.inputs[0]->rank() == 4 ? kRowsFirst : kRowsOfAllFirst;
-        return (a.firstTranspose == wanted && a.secondTranspose.empty()) ||
-               (!a.hasReshape && a.secondTranspose == wanted && a.firstTranspose.empty());
-    }
-
     ir::Node* onlyShuffle(ir::Node const* product) const
     {
         ir::Node* n = nextOf(g_, product);

@@ -8,6 +8,7 @@ onnx = pytest.importorskip("onnx")
 import tensorrt as trt  # noqa: E402
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 from onnx_models import outputs, parsed  # noqa: E402
+from small import run  # noqa: E402
 
 DTYPES = {"f": (np.float32, TensorProto.FLOAT), "h": (np.float16, TensorProto.FLOAT16)}
 
@@ -133,6 +134,26 @@ def test_order_of_gptq(seed):
     model = case.model()
     case.groups = case.groups[:case.k]
     close(ours(model, {"x": case.x}), case, f"seed {seed}")
+
+
+def test_refit():
+    """Scales and a bias are weights like others; the integers stay."""
+    case = Case(11, bits=4, kind="f")
+    case.bias, case.flat = case.r.normal(size=case.n).astype(np.float32), False
+    (builder, network, _parser, logger), error = parsed(case.model().SerializeToString())
+    assert error is None, error
+    config = builder.create_builder_config()
+    config.set_flag(trt.BuilderFlag.REFIT)
+    engine = trt.Runtime(logger).deserialize_cuda_engine(builder.build_serialized_network(network, config))
+    close(run(engine, x=case.x)["y"], case)
+    for factor in (3, 1e-3):  # FP16 has all scales of the first engine no more
+        case.scales = (case.r.uniform(0.01, 0.1, case.scales.shape) * factor).astype(np.float32)
+        case.bias = case.r.normal(size=case.n).astype(np.float32)
+        refitter = trt.Refitter(engine, logger)
+        assert {"scales", "bias"} <= set(refitter.get_all_weights())
+        assert refitter.set_named_weights("scales", case.scales) and refitter.set_named_weights("bias", case.bias)
+        assert refitter.refit_cuda_engine()
+        close(run(engine, x=case.x)["y"], case)
 
 
 def test_open_dimensions():

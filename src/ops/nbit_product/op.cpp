@@ -94,7 +94,6 @@ constinit ir::OpDef const kDef{
     .domain = domain,
     .inspect = [](LayerFacts& facts) { facts.kind("Myelin", ""); }, // of which 8.5 has no layer
     .operations = operations,
-    .mixesFloats = true,
 };
 
 } // namespace tw::ops::nbit_product

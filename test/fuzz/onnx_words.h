@@ -195,22 +195,11 @@ constexpr char const* kOps[] = {"Abs",
                                 "Xor",
                                 "NoSuchOp"};
 // Of domain com.microsoft.
-constexpr char const* kMicrosoftOps[] = {"Attention",
-                                         "BiasGelu",
-                                         "EmbedLayerNormalization",
-                                         "FastGelu",
-                                         "FusedGemm",
-                                         "FusedMatMul",
-                                         "GatherBlockQuantized",
-                                         "Gelu",
-                                         "GroupQueryAttention",
-                                         "MatMulNBits",
-                                         "MultiHeadAttention",
-                                         "QMoE",
-                                         "QuickGelu",
-                                         "RotaryEmbedding",
-                                         "SkipLayerNormalization",
-                                         "SkipSimplifiedLayerNormalization"};
+constexpr char const* kMicrosoftOps[] = {
+    "Attention",           "BiasGelu",        "EmbedLayerNormalization", "FastGelu",
+    "FusedGemm",           "FusedMatMul",     "GatherBlockQuantized",    "Gelu",
+    "GroupQueryAttention", "MatMulNBits",     "MultiHeadAttention",      "QMoE",
+    "QuickGelu",           "RotaryEmbedding", "SkipLayerNormalization",  "SkipSimplifiedLayerNormalization"};
 
 constexpr char const* kAttributes[] = {"K",
                                        "N",

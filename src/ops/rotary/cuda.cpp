@@ -29,8 +29,7 @@ CudaSource sourceOf(Problem const& problem, int64_t width)
     return {.text = cuda::type("T", cuda::storageOf(problem.outputs[0].type)) + cuda::constant("kSize", a.size) +
                     cuda::constant("kWidth", width) + cuda::flag("kInterleaved", a.interleaved) +
                     cuda::flag("kCosinesByPair", byPair(1)) + cuda::flag("kSinesByPair", byPair(2)) +
-                    cuda::flag("kPacked", a.isPacked()) +
-                    cuda::include("ops/rotary/rotary.cuh"),
+                    cuda::flag("kPacked", a.isPacked()) + cuda::include("ops/rotary/rotary.cuh"),
             .names = {"rotary_packs", "rotary_elements"},
             .wide = isWide(problem),
             .isDependent = true};
@@ -42,7 +41,10 @@ std::unique_ptr<CudaKernels> rotaryKernels(Problem const& problem, int64_t width
     return kernelsOf(sourceOf(problem, width), [&a, width](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const &from = args.inputs[0], &x = args.outputs[0]; // x: rows as the result has them
         int const last = x.dims.rank - 1;
-        Params p{.x = from.as<char>() + a.offset * sizeOf(from.type), .c = args.inputs[1].data, .s = args.inputs[2].data, .y = args.outputs[0].data};
+        Params p{.x = from.as<char>() + a.offset * sizeOf(from.type),
+                 .c = args.inputs[1].data,
+                 .s = args.inputs[2].data,
+                 .y = args.outputs[0].data};
         uint64_t const bytes = uint64_t(width * sizeOf(x.type));
         int64_t const by =
             x.dims[last] % width == 0 && (cuda::addressOf(p.x) | cuda::addressOf(p.y)) % bytes == 0 ? width : 1;

@@ -137,8 +137,9 @@ Result<ir::Node*> packedRotation(ir::Graph& g, Turned const& of, int64_t heads, 
     a.heads = heads;
     a.offset = of.columns.start;
     a.rowSize = of.rotary->inputs[0]->shape[3].value();
-    TW_ASSIGN(ir::Node * n, g.addNode(ops::rotary::def(), a.clone(),
-                                      {of.columns.x, of.rotary->inputs[1], of.rotary->inputs[2]}, of.rotary->name, {}, at));
+    TW_ASSIGN(ir::Node * n,
+              g.addNode(ops::rotary::def(), a.clone(), {of.columns.x, of.rotary->inputs[1], of.rotary->inputs[2]},
+                        of.rotary->name, {}, at));
     takePlaceOf(*n, *of.rotary);
     return n;
 }

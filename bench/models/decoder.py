@@ -47,13 +47,17 @@ SHAPES = {
 }
 
 
+PERIOD = 1048583  # a prime
+
+
 class _Writer:
     def __init__(self, folder, dtype, bits, block):
         self.data = open(os.path.join(folder, "model.data"), "wb")
         self.dtype, self.bits, self.block = np.dtype(dtype), bits, block
         self.type = TensorProto.FLOAT16 if self.dtype == np.float16 else TensorProto.FLOAT
         self.nodes, self.weights, self.random = [], [], np.random.default_rng(7)
-        self.noise = self.random.standard_normal(1 << 20).astype(np.float32)  # weights are runs of it: drawing billions takes minutes
+        # Weights are runs of it, for drawing billions takes minutes; a prime length, so that no two rows of a matrix are alike.
+        self.noise = self.random.standard_normal(PERIOD).astype(np.float32)
 
     def node(self, op, *inputs, outputs=None, domain="", **attributes):
         names = outputs or [f"t{len(self.nodes)}"]
@@ -75,8 +79,8 @@ class _Writer:
         return name
 
     def _drawn(self, shape, scale):
-        count, begin = int(np.prod(shape)), int(self.random.integers(1 << 20))
-        values = np.resize(np.roll(self.noise, -begin), count) if count <= 1 << 20 else np.tile(np.roll(self.noise, -begin), -(-count // (1 << 20)))[:count]
+        count, begin = int(np.prod(shape)), int(self.random.integers(PERIOD))
+        values = np.tile(np.roll(self.noise, -begin), -(-count // PERIOD))[:count]
         return (values * np.float32(scale)).reshape(shape)
 
     def weight(self, name, *shape, scale, about=0.0):

@@ -302,8 +302,7 @@ bool takesLater(tw_onnx::NodeProto const& node, size_t input)
            ((op == "MatMul" || op == "Gemm") && input == 1);
 }
 
-// Whether the output is a constant without values, as an input is. Other inputs have values then, but of those that DequantizeLinear
-// and products take.
+// Whether the output is a constant without values, as an input is; others have values then, but those of DequantizeLinear and products.
 bool keepsIntegers(OnnxNode& ctx)
 {
     for (int i = 0; i < ctx.nbInputs(); ++i) {

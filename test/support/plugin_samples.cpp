@@ -36,6 +36,8 @@ constexpr PluginSample kSamples[] = {
     {"BatchTilePlugin_TRT", "1", "", "t3x2 t1x2x3x4"},
     {"BeamStep", "1", "cache_indirection=1",
      "t6x9*1 i2x3x5<9 i2=2,3 i2=1,2 f2x3 i2=0,0 i2x3x5<9 i2x3<3 f2x3 f2x7*1 i2x10<9 i2<9 i2x2x4<5 i2x3x5<3"},
+    {"CachedAttention", "1", "window=3 softcap=2. has_sinks=1 has_slopes=1",
+     "t2x4x3x16*1 t2x2x7x16*1 t2x2x7x16*1 i2=7,4 t4*1 t4*0.1"},
     {"Clip_TRT", "1", "clipMin=-0.5 clipMax=0.5", "t2x3x4*1"},
     {"CoordConvAC", "1", "", "t2x3x4x6*1"},
     {"CropAndResize", "1", "crop_width=3 crop_height=4", "t2x3x6x7*1 t2x5x4x1"},

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/element.h"
 #include "base/round.h"
 #include "kernels/cpu/jit/emitter.h"
 #include "ops/attention/few_rows.h"
@@ -73,6 +74,20 @@ void beginRows(Work const& w, RunArgs& args, int64_t b, int64_t head, int64_t fi
     f.to = std::max(to, from);
 }
 
+// By the type of a key's elements.
+auto attendOf(FewRowsKernels const& k, float)
+{
+    return k.attend;
+}
+auto attendOf(FewRowsKernels const& k, uint16_t)
+{
+    return k.attendHalves;
+}
+auto attendOf(FewRowsKernels const& k, Bfloat16)
+{
+    return k.attendBfloats;
+}
+
 } // namespace
 
 bool mayTakeFewRows(kernels::jit::Isa isa, Attrs const& a)
@@ -84,7 +99,7 @@ bool mayTakeFewRows(kernels::jit::Isa isa, Attrs const& a)
 
 bool takesFewRows(kernels::jit::Isa isa, Attrs const& a, Geometry const& g, DataType keys)
 {
-    return mayTakeFewRows(isa, a) && (keys == DataType::kHalf || a.headsPerKey * g.rows <= kMostRows);
+    return mayTakeFewRows(isa, a) && (isNarrowFloat(keys) || a.headsPerKey * g.rows <= kMostRows);
 }
 
 int64_t fewRowsWorkspace(Attrs const& a, Geometry const& g, int64_t threads)
@@ -97,12 +112,12 @@ Result<void> runFewRows(kernels::jit::Isa isa, Attrs const& a, Geometry const& g
 {
     Work const w(a, g, threads);
     auto const& kernels = isa == kernels::jit::Isa::kAvx512 ? avx512::kFewRows : avx2::kFewRows;
-    bool const halves = args.inputs[1].type == DataType::kHalf;
+    auto const attend = withFloat(args.inputs[1].type, [&](auto key) { return attendOf(kernels, key); });
     auto const* const lengths = g.lengthsInput >= 0 ? args.inputs[size_t(g.lengthsInput)].as<int32_t>() : nullptr;
     auto const* const sinks = g.sinksInput >= 0 ? args.inputs[size_t(g.sinksInput)].as<float>() : nullptr;
     float* const rooms = static_cast<float*>(args.workspace);
     float* const leftovers = rooms + threads * w.room();
-    int64_t const element = halves ? 2 : 4;
+    int64_t const element = sizeOf(args.inputs[1].type);
     auto place = [&](int input, Strides const& s, int64_t b, int64_t head) {
         return static_cast<std::byte const*>(args.inputs[size_t(input)].data) +
                (s.offset + b * s.batch + head * s.head) * element;
@@ -166,7 +181,7 @@ Result<void> runFewRows(kernels::jit::Isa isa, Attrs const& a, Geometry const& g
         int64_t const step = roundUp(divideUp(f.to - f.from, w.splits), kKeyBlock), all = f.to;
         f.from = std::min(f.from + split * step, all);
         f.to = std::min(f.from + step, all);
-        (halves ? kernels.attendHalves : kernels.attend)(f);
+        attend(f);
         for (int64_t r = 0; r < f.count; ++r) {
             left[w.rows * a.valueSize + r] = f.rows[r].highest;
             left[w.rows * (a.valueSize + 1) + r] = f.rows[r].sum;

@@ -46,8 +46,9 @@ struct FewRows
 };
 struct FewRowsKernels
 {
-    void (*attend)(FewRows const&);       // adds to rows' sums and to y
-    void (*attendHalves)(FewRows const&); // of keys and values in FP16
+    void (*attend)(FewRows const&);        // adds to rows' sums and to y
+    void (*attendHalves)(FewRows const&);  // of keys and values in FP16
+    void (*attendBfloats)(FewRows const&); // and in BF16
     void (*adjust)(Scores const&, FewRow const&, ScoreRules const&);
 };
 

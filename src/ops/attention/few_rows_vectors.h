@@ -25,6 +25,18 @@ inline V loadKeys(uint16_t const* p) // FP16
 #endif
 }
 
+struct Bfloat // the upper half of a float
+{
+    uint16_t bits;
+};
+inline V loadKeys(Bfloat const* p)
+{
+    using H [[gnu::vector_size(TW_FLOATS * 2)]] = uint16_t;
+    H bits;
+    __builtin_memcpy(&bits, p, sizeof(H));
+    return V(__builtin_convertvector(bits, I) << 16);
+}
+
 // Lane i of the result: the sum of a[i]'s elements. a is spoilt.
 inline V sumsOfAll(V (&a)[kFloats])
 {
@@ -206,6 +218,6 @@ void attend(FewRows const& f)
 
 } // namespace
 
-FewRowsKernels const kFewRows{attend<float>, attend<uint16_t>, adjustScores};
+FewRowsKernels const kFewRows{attend<float>, attend<uint16_t>, attend<Bfloat>, adjustScores};
 
 } // namespace tw::TW_ISA

@@ -1,196 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/attention/jit_attention.h"
+
 #include <algorithm>
 #include <cstring>
-#include <vector>
 
-#include "base/round.h"
-#include "kernels/cpu/jit/gemm_kernel.h"
-#include "kernels/cpu/jit/matrix_copy.h"
-#include "kernels/cpu/jit/softmax_kernel.h"
 #include "ops/attention/cpu_few_rows.h"
-#include "ops/attention/few_rows.h"
-#include "ops/attention/op.h"
-#include "ops/attention/tactics.h"
-#include "tactic/cpu_tactic.h"
 
 namespace tw::ops::attention {
 
-namespace {
-
-using namespace kernels::jit;
-
-constexpr int kPanelVectors = 2; // a panel of packed keys or values is two vectors wide, the last one may be one
-constexpr int kUnroll = 4;
-
-// Cache lines of so many floats at any address.
-int64_t linesOf(int64_t floats)
-{
-    return divideUp(floats * 4, kCacheLine) + 1;
-}
-
-// Columns of keys or values in panels.
-struct Panels
-{
-    int64_t columns = 0, width = 0; // width of a panel
-
-    int64_t count() const { return divideUp(columns, width); }
-    int64_t columnsOf(int64_t p) const { return std::min(width, columns - p * width); }
-    int vectorsOf(int64_t p) const { return columnsOf(p) > width / kPanelVectors ? kPanelVectors : 1; }
-    // Floats before panel p, `depth` rows each.
-    int64_t begin(int64_t p, int64_t depth) const { return p * width * depth; }
-    int64_t padded() const { return roundUp(columns, width); }
-};
-
-// Floats of scratch of one worker, each part on a cache line of its own.
-struct Scratch
-{
-    int64_t keys = 0, values = 0, queries = 0, scores = 0, reciprocals = 0, fillWhere = 0, total = 0;
-    int64_t scoreStride = 0;
-};
-
-// Where one row of the scores may end early: columns after it weigh nothing.
-constexpr double kNothing = -1e30;
-
-// Tiles of queries, of two heights at most, one row apart, so that none is left with a few rows: the first `tall` of them
-// have height + 1 rows.
-struct Tiles
-{
-    int64_t count = 0, height = 0, tall = 0;
-
-    Tiles() = default;
-    Tiles(int64_t rows, int64_t most)
-        : count(divideUp(rows, most)), height(count > 0 ? rows / count : 0), tall(count > 0 ? rows % count : 0)
-    {}
-    int64_t begin(int64_t t) const { return t * height + std::min(t, tall); }
-    int64_t rows(int64_t t) const { return height + (t < tall); }
-};
-
-// Queries and keys from row `first` on that look at each other.
-struct Sequence
-{
-    int64_t batch = 0, first = 0, rows = 0, columns = 0;
-};
-
-class Plan final : public Prepared
-{
-public:
-    Geometry g;
-    Panels values;
-    Scratch scratch;
-    Tiles tiles;                      // but for those of segments
-    std::vector<int64_t> tileColumns; // columns that a tile looks at; empty: all
-    int64_t products = 0;             // of all tiles of a head
-    // Of tiles of so many rows.
-    struct Kernels
-    {
-        // [vectors - 1]; sums are multiplied by the reciprocals of their rows' weights.
-        GemmKernel products[kPanelVectors], sums[kPanelVectors];
-        GemmKernel masked; // for the last panel of values
-    };
-    std::vector<Kernels> kernels; // [rows]
-};
-
-// Brings rows that the next part will read into L2, some lines before each product: they were written by the step
-// before, and have left for the outer cache or for another core's since.
-class Fetch
-{
-public:
-    explicit Fetch(int64_t linesAtOnce) : linesAtOnce_(linesAtOnce) {}
-    void add(float const* first, int64_t rows, int64_t rowStride, int64_t rowFloats)
-    {
-        if (rows > 0)
-            blocks_[count_++] = {reinterpret_cast<char const*>(first), rows, rowStride * 4, rowFloats * 4};
-    }
-    void some()
-    {
-        for (int64_t n = linesAtOnce_; n > 0 && done_ < count_;) {
-            Block& b = blocks_[done_];
-            for (int64_t at = 0; at < b.rowBytes; at += kCacheLine, --n)
-                __builtin_prefetch(b.row + at, 0, 2);
-            b.row += b.strideBytes;
-            if (--b.rows == 0)
-                ++done_;
-        }
-    }
-
-private:
-    struct Block
-    {
-        char const* row;
-        int64_t rows, strideBytes, rowBytes;
-    };
-    Block blocks_[3];
-    int count_ = 0, done_ = 0;
-    int64_t linesAtOnce_;
-};
-
-class JitKernel final : public Kernel
-{
-public:
-    JitKernel(Isa isa, Problem const& problem) : isa_(isa), attrs_(problem.node->attrsAs<Attrs>())
-    {
-        threads_ = std::max(problem.threads, 1);
-        for (size_t i = 3; i < size_t(attrs_.masksEnd(problem.inputs.size())); ++i)
-            if (problem.inputs[i].type == DataType::kBool && problem.inputs[i].constant && attrs_.fill < kNothing &&
-                attrs_.sumStep == 0 && !attrs_.ofDecoders())
-                findRowEnds(problem.inputs[i]);
-    }
-
-    Result<void> emitShared(Problem const& problem)
-    {
-        TW_ASSIGN(copyRows_, CopyRowsKernel::emit(isa_));
-        TW_ASSIGN(transpose_, TransposeKernel::emit(isa_));
-        SoftmaxSpec spec;
-        spec.deferred = true;
-        spec.scoreStep = float(attrs_.scoreStep);
-        spec.sumStep = float(attrs_.sumStep);
-        for (size_t i = 3; i < size_t(attrs_.masksEnd(problem.inputs.size())) && !attrs_.ofDecoders(); ++i)
-            (problem.inputs[i].type == DataType::kBool ? spec.fill : spec.mask) = true;
-        spec.ends = endsSayAll_;
-        spec.fill = spec.fill && !spec.ends;
-        TW_ASSIGN(softmax_, SoftmaxKernel::emit(isa_, spec));
-        return {};
-    }
-
-    int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override
-    {
-        Geometry const g = geometryOf(attrs_, in);
-        int64_t const most = g.beginsInput >= 0 ? in[size_t(g.beginsInput)].dims[0] + 1 : 0; // sequences
-        int64_t const whole = segmentsAt(g) + most * int64_t(sizeof(Sequence));
-        return takesFewRows(isa_, attrs_, g, in[1].type) ? std::max(whole, fewRowsWorkspace(attrs_, g, threads_))
-                                                         : whole;
-    }
-
-    Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
-                                                    std::span<TensorRef const>) const override;
-    Result<void> run(RunArgs& args) const override;
-
-private:
-    void findRowEnds(TensorSpec const& keep);
-    int width() const { return vectorWidth(isa_); }
-    // Bytes of workspace in front of the list of segments.
-    int64_t segmentsAt(Geometry const& g) const { return threads_ * scratchOf(g).total * int64_t(sizeof(float)); }
-    Panels panelsOf(int64_t columns) const { return Panels{columns, int64_t(kPanelVectors) * width()}; }
-    Scratch scratchOf(Geometry const& g) const;
-    Result<void> emit(Plan& plan, int rows) const;
-    void packKeys(Plan const& plan, float const* k, int64_t columns, float* to) const;
-    void packValues(Plan const& plan, float const* v, int64_t columns, float* to) const;
-    void tile(Plan const& plan, RunArgs& args, Sequence const& of, int64_t h, Tiles const& tiles, int64_t t,
-              float* scratch, Fetch& fetch) const;
-    void adjust(Plan const& plan, RunArgs& args, Sequence const& of, int64_t h, int64_t first, int64_t rows,
-                Keys const& seen, float* scores) const;
-    Keys keysOfRow(Geometry const& g, Sequence const& of, int64_t i) const;
-    uint32_t const* expandKeep(Plan const& plan, uint8_t const* keep, int64_t rows, int64_t n, float* scratch) const;
-
-    Isa isa_;
-    Attrs attrs_;
-    int64_t threads_ = 1;
-    std::vector<int64_t> rowEnds_; // of a constant condition: columns from here on weigh nothing
-    bool endsSayAll_ = false;      // and all columns before count
-    CopyRowsKernel copyRows_;
-    TransposeKernel transpose_;
-    SoftmaxKernel softmax_;
-};
+namespace emitted {
 
 // One condition for all batches and heads, a row for each query.
 void JitKernel::findRowEnds(TensorSpec const& keep)
@@ -282,188 +100,6 @@ Result<void> JitKernel::emit(Plan& plan, int rows) const
     return {};
 }
 
-// [columns, size] -> panels [size][panel's columns]; columns that do not exist are zero.
-void JitKernel::packKeys(Plan const& plan, float const* k, int64_t columnsOfAll, float* to) const
-{
-    int64_t const size = attrs_.size, w = width(), stride = plan.g.k.row;
-    Panels const keys = panelsOf(columnsOfAll);
-    for (int64_t p = 0; p < keys.count(); ++p) {
-        int64_t const columns = keys.columnsOf(p), padded = keys.vectorsOf(p) * w;
-        float* panel = to + keys.begin(p, size);
-        for (int64_t j0 = 0; j0 < padded; j0 += w) {
-            float const* from = k + (p * keys.width + j0) * stride;
-            int64_t d = 0;
-            if (j0 + w <= columns)
-                for (; d + w <= size; d += w)
-                    transpose_(from + d, stride * 4, panel + d * padded + j0, padded * 4);
-            for (; d < size; ++d)
-                for (int64_t j = 0; j < w; ++j)
-                    panel[d * padded + j0 + j] = j0 + j < columns ? from[j * stride + d] : 0;
-        }
-    }
-}
-
-// [columns, valueSize] -> panels [columns][panel's values].
-void JitKernel::packValues(Plan const& plan, float const* v, int64_t columns, float* to) const
-{
-    for (int64_t p = 0; p < plan.values.count(); ++p) {
-        CopyRowsArgs a;
-        a.x = v + p * plan.values.width;
-        a.y = to + plan.values.begin(p, columns);
-        a.xStrideBytes = plan.g.v.row * 4;
-        a.yStrideBytes = plan.values.vectorsOf(p) * width() * 4;
-        a.rows = columns;
-        a.n = plan.values.columnsOf(p);
-        copyRows_(a);
-    }
-}
-
-// Lanes of ones where the fill value stands.
-uint32_t const* JitKernel::expandKeep(Plan const& plan, uint8_t const* keep, int64_t rows, int64_t n,
-                                      float* scratch) const
-{
-    auto* to = static_cast<uint32_t*>(static_cast<void*>(scratch + plan.scratch.fillWhere));
-    int64_t const count = plan.g.keep.row == 0 ? 1 : rows;
-    uint32_t const flip = attrs_.keepInverted ? 0xffffffffu : 0u;
-    for (int64_t i = 0; i < count; ++i)
-        for (int64_t j = 0; j < n; ++j)
-            to[i * plan.scratch.scoreStride + j] = (keep[i * plan.g.keep.row + j] != 0 ? 0u : 0xffffffffu) ^ flip;
-    return to;
-}
-
-void JitKernel::tile(Plan const& plan, RunArgs& args, Sequence const& of, int64_t h, Tiles const& tiles, int64_t t,
-                     float* scratch, Fetch& fetch) const
-{
-    Geometry const& g = plan.g;
-    int64_t const b = of.batch, first = of.first + tiles.begin(t), rows = tiles.rows(t);
-    float* const y = args.outputs[0].as<float>() + b * g.y.batch + first * g.y.row + h * g.y.head;
-    Panels const keys = panelsOf(of.columns);
-    // Keys that the tile sees, from a panel's begin on: later queries see later ones.
-    Keys seen{0, plan.tileColumns.empty() ? of.columns : plan.tileColumns[size_t(t)]};
-    if (attrs_.ofDecoders()) {
-        seen = {std::max<int64_t>(keysOfRow(g, of, first).from, 0) / keys.width * keys.width,
-                keysOfRow(g, of, first + rows - 1).to};
-        if (seen.from >= seen.to) {
-            for (int64_t i = 0; i < rows; ++i)
-                std::fill_n(y + i * g.y.row, attrs_.valueSize, 0.0F);
-            return;
-        }
-    }
-    int64_t const n = seen.to - seen.from;
-    Plan::Kernels const& kernels = plan.kernels[size_t(rows)];
-    int64_t const size = attrs_.size, w = width(), queryStride = roundUp(size, kCacheLine / int64_t(sizeof(float)));
-    float* queries = scratch + plan.scratch.queries;
-    float* scores = scratch + plan.scratch.scores;
-    int64_t const scoreBytes = plan.scratch.scoreStride * 4;
-
-    CopyRowsArgs copy;
-    copy.x = args.inputs[0].as<float>() + g.q.offset + b * g.q.batch + h * g.q.head + first * g.q.row;
-    copy.y = queries;
-    copy.xStrideBytes = g.q.row * 4;
-    copy.yStrideBytes = queryStride * 4;
-    copy.rows = rows;
-    copy.n = size;
-    copy.factor = float(attrs_.scale);
-    copyRows_(copy);
-
-    void const* a = queries;
-    GemmArgs gemm;
-    gemm.a = &a;
-    gemm.ldaBytes = queryStride * 4;
-    gemm.bodyCount = size / kUnroll;
-    gemm.tailCount = size % kUnroll;
-    gemm.ldcBytes = scoreBytes;
-    for (int64_t p = seen.from / keys.width; p * keys.width < seen.to; ++p) {
-        gemm.b = scratch + plan.scratch.keys + keys.begin(p, size);
-        gemm.c = scores + p * keys.width - seen.from;
-        fetch.some();
-        kernels.products[keys.vectorsOf(p) - 1](gemm);
-    }
-
-    SoftmaxArgs soft;
-    soft.x = soft.y = scores;
-    soft.xStrideBytes = soft.yStrideBytes = scoreBytes;
-    soft.rows = rows;
-    soft.n = n + attrs_.sinks; // a sink is one score more, of no value
-    soft.reciprocals = scratch + plan.scratch.reciprocals;
-    if (attrs_.ofDecoders()) {
-        adjust(plan, args, of, h, first, rows, seen, scores);
-    } else if (g.maskInput > 0) {
-        soft.mask =
-            args.inputs[size_t(g.maskInput)].as<float>() + b * g.mask.batch + h * g.mask.head + first * g.mask.row;
-        soft.maskStrideBytes = g.mask.row * 4;
-    }
-    if (endsSayAll_) {
-        soft.ends = rowEnds_.data() + first;
-    } else if (g.keepInput > 0 && !attrs_.ofDecoders()) {
-        uint8_t const* keep =
-            args.inputs[size_t(g.keepInput)].as<uint8_t>() + b * g.keep.batch + h * g.keep.head + first * g.keep.row;
-        soft.fillWhere = expandKeep(plan, keep, rows, n, scratch);
-        soft.fillStrideBytes = g.keep.row == 0 ? 0 : scoreBytes;
-        soft.fill = float(attrs_.fill);
-    }
-    softmax_(soft);
-
-    a = scores;
-    gemm.ldaBytes = scoreBytes;
-    gemm.bodyCount = n / kUnroll;
-    gemm.tailCount = n % kUnroll;
-    gemm.rowScale = soft.reciprocals;
-    gemm.ldcBytes = g.y.row * 4;
-    for (int64_t p = 0; p < plan.values.count(); ++p) {
-        int const vectors = plan.values.vectorsOf(p);
-        int64_t const columns = plan.values.columnsOf(p);
-        bool const masked = columns != vectors * w;
-        gemm.b = scratch + plan.scratch.values + plan.values.begin(p, of.columns) + seen.from * vectors * w;
-        gemm.c = y + p * plan.values.width;
-        gemm.lastColumns = columns - (vectors - 1) * w;
-        fetch.some();
-        (masked ? kernels.masked : kernels.sums[vectors - 1])(gemm);
-    }
-    for (int64_t i = 0; i < rows && attrs_.ofDecoders(); ++i)
-        if (Keys const of1 = keysOfRow(g, of, first + i); of1.from >= of1.to)
-            std::fill_n(y + i * g.y.row, attrs_.valueSize, 0.0F);
-}
-
-// Of row i, which counts from the first of all: keys of its sequence, whose first is 0.
-Keys JitKernel::keysOfRow(Geometry const& g, Sequence const& of, int64_t i) const
-{
-    int64_t const begin = attrs_.segments ? of.first : 0;
-    Keys const k = keysOf(attrs_, begin, begin + of.columns, g.rows, i);
-    return {k.from - begin, k.to - begin, k.position - begin};
-}
-
-// Scores of a tile, of the keys in `seen`: what decoders do with them.
-void JitKernel::adjust(Plan const& plan, RunArgs& args, Sequence const& of, int64_t h, int64_t first, int64_t rows,
-                       Keys const& seen, float* scores) const
-{
-    Geometry const& g = plan.g;
-    int64_t const begin = attrs_.segments ? of.first : 0, n = seen.to - seen.from;
-    auto input = [&](int i) { return i >= 0 ? &args.inputs[size_t(i)] : nullptr; };
-    TensorRef const *mask = input(g.maskInput), *keep = input(g.keepInput), *sinks = input(g.sinksInput),
-                    *slopes = input(g.slopesInput);
-    ScoreRules const rules{float(attrs_.softcap), float(attrs_.fill), attrs_.keepInverted};
-    auto const& kernels = isa_ == Isa::kAvx512 ? avx512::kFewRows : avx2::kFewRows;
-    for (int64_t i = 0; i < rows; ++i) {
-        FewRow row;
-        Keys const keys = keysOfRow(g, of, first + i);
-        row.from = keys.from - seen.from;
-        row.to = keys.to - seen.from;
-        row.position = keys.position - seen.from;
-        int64_t const at = begin + seen.from, r = first + i, b = of.batch;
-        if (mask)
-            row.mask = mask->as<float>() + b * g.mask.batch + h * g.mask.head + r * g.mask.row + at;
-        if (keep)
-            row.keep = keep->as<uint8_t>() + b * g.keep.batch + h * g.keep.head + r * g.keep.row + at;
-        if (slopes)
-            row.slope = slopes->as<float>()[h];
-        float* const t = scores + i * plan.scratch.scoreStride;
-        kernels.adjust({t, 0, n}, row, rules);
-        if (sinks)
-            t[n] = sinks->as<float>()[h];
-    }
-}
-
 Result<void> JitKernel::run(RunArgs& args) const
 {
     auto const& plan = static_cast<Plan const&>(*args.prepared);
@@ -533,13 +169,14 @@ Result<void> JitKernel::run(RunArgs& args) const
     return {};
 }
 
+namespace {
+
 Support supports(CpuTactic const& t, Problem const& p)
 {
-    if (p.inputs[0].type != DataType::kFloat)
+    if (!isFullFloat(p.inputs[0].type))
         return Support::no("takes queries in f32 only");
-    if (p.inputs[1].type != DataType::kFloat &&
-        (p.inputs[1].type != DataType::kHalf || !mayTakeFewRows(t.isa(), p.node->attrsAs<Attrs>())))
-        return Support::no("takes keys in f16 alone, where heads are whole vectors and nothing is rounded");
+    if (isNarrowFloat(p.inputs[1].type) && !mayTakeFewRows(t.isa(), p.node->attrsAs<Attrs>()))
+        return Support::no("takes keys in f16 and bf16 where heads are whole vectors and nothing is rounded");
     if (p.node->attrsAs<Attrs>().integers)
         return Support::no("makes no integers");
     if (p.node->attrsAs<Attrs>().weightStep > 0)
@@ -558,6 +195,8 @@ CpuFunctions::Loaded load(CpuTactic const& t, Problem const& problem, Config con
 
 } // namespace
 
-constexpr CpuFunctions kJit{.supports = supports, .load = load};
+} // namespace emitted
+
+constexpr CpuFunctions kJit{.supports = emitted::supports, .load = emitted::load};
 
 } // namespace tw::ops::attention

@@ -102,7 +102,7 @@ Result<void> infer(ir::InferContext& ctx)
     if (!isFloating(ctx.type(0)))
         return ctx.error(ctx.describe(0) + " must be f32 or f16");
     for (int i = 1; i < 3; ++i)
-        if (ctx.type(i) != ctx.type(0) && !(ctx.type(0) == DataType::kFloat && isNarrowFloat(ctx.type(i))))
+        if (ctx.type(i) != ctx.type(0) && !(isFullFloat(ctx.type(0)) && isNarrowFloat(ctx.type(i))))
             return ctx.error(ctx.describe(i) + " must have the type of " + ctx.describe(0) +
                              ", or be f16 or bf16 beside f32");
     if (ctx.type(1) != ctx.type(2))

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cases of lengths, places and what else decoders have.
+#include "ops/attention/cases.h"
+
+namespace tw::ops::attention {
+
+namespace {
+
+// Keys that images have, the last queries of which are those there.
+auto lengths(std::vector<double> of, bool causal = true)
+{
+    return [=](Attrs& t, std::vector<CaseInput>& in) {
+        t.lengths = true;
+        t.causal = causal;
+        in.push_back(input(DataType::kInt32, {int64_t(of.size())}, of));
+    };
+}
+
+} // namespace
+
+void decoderCases(AddTokens const& add, DataType type, DataType keys)
+{
+    bool const isMixed = keys != type;
+    auto x = [&](Extents const& e) { return input(type, e); };
+    auto with = [&](std::string const& name, int64_t batch, int64_t rows, int64_t columns, int64_t heads, int64_t size,
+                    ChangeCase const& change) {
+        add("decoder_" + std::string(isMixed ? "half_" : "") + name, batch, rows, columns, heads, size,
+            [&](Attrs& t, std::vector<CaseInput>& in) {
+                if (isMixed)
+                    in[1].type = in[2].type = keys;
+                change(t, in);
+            });
+    };
+    for (int64_t size : {16, 32, 48, 64, 96, 128, 256}) {
+        with(fmt::format("one_of_size_{}", size), 3, 1, 75, 3, size, lengths({75, 1, 40}));
+        with(fmt::format("four_of_size_{}", size), 2, 4, 140, 2, size, lengths({3, 133}));
+        with(fmt::format("many_of_size_{}", size), 2, 70, 140, 2, size, lengths({101, 140}));
+    }
+    with("without_lengths", 2, 1, 130, 3, 64, [](Attrs&, std::vector<CaseInput>&) {});
+    with("causal", 2, 90, 130, 3, 64, [](Attrs& t, std::vector<CaseInput>&) { t.causal = true; });
+    with("causal_without_columns", 2, 90, 50, 3, 64, [](Attrs& t, std::vector<CaseInput>&) { t.causal = true; });
+    with("not_causal", 3, 20, 130, 3, 64, lengths({0, 9, 130}, false));
+    with("lengths_anywhere", 5, 3, 70, 2, 64, lengths({0, 2, 70, 1000, -7}));
+    with("long", 1, 1, 3000, 1, 64, lengths({2990}));
+    with("long_heads", 1, 1, 1100, 3, 128, lengths({1100}));
+    for (int64_t shared : {2, 4, 5, 8, 12}) // queries on one head of keys
+        for (int64_t rows : {1, 3, 33}) {
+            int64_t const heads = 2 * shared;
+            with(fmt::format("{}_share_{}_rows", shared, rows), 2, rows, 90, heads, 64,
+                 [&](Attrs& t, std::vector<CaseInput>& in) {
+                     t.headsPerKey = shared;
+                     in[1].dims = in[2].dims = {2, 90, 2 * 64};
+                     lengths({90, 47})(t, in);
+                 });
+        }
+    for (int64_t rows : {1, 5, 80})
+        for (int64_t window : {1, 7, 64, 500})
+            with(fmt::format("window_{}_rows_{}", window, rows), 2, rows, 200, 2, 64,
+                 [&](Attrs& t, std::vector<CaseInput>& in) {
+                     t.window = window;
+                     lengths({200, 83})(t, in);
+                 });
+    with("window_alone", 1, 90, 90, 2, 64, [](Attrs& t, std::vector<CaseInput>&) { t.window = 9; });
+    for (int64_t rows : {1, 5, 80}) {
+        auto name = [&](char const* what) { return fmt::format("{}_rows_{}", what, rows); };
+        with(name("softcap"), 2, rows, 90, 2, 64, [&](Attrs& t, std::vector<CaseInput>& in) {
+            t.softcap = 1.5;
+            lengths({90, 81})(t, in);
+        });
+        with(name("sinks"), 2, rows, 90, 2, 64, [&](Attrs& t, std::vector<CaseInput>& in) {
+            lengths({90, 3})(t, in);
+            t.sinks = true;
+            in.push_back(x({2}));
+        });
+        with(name("slopes"), 2, rows, 90, 2, 64, [&](Attrs& t, std::vector<CaseInput>& in) {
+            lengths({90, 81})(t, in);
+            t.slopes = true;
+            in.push_back(input(DataType::kFloat, {2}, {0.5, 0.0625}));
+        });
+        with(name("mask"), 2, rows, 90, 2, 64, [&](Attrs& t, std::vector<CaseInput>& in) {
+            masked({x({2, 1, rows, 90}), input(DataType::kBool, {1, 2, 1, 90})}, -3, rows == 5)(t, in);
+            lengths({90, 81})(t, in);
+        });
+        with(name("mask_alone"), 2, rows, 90, 2, 64, masked({x({2, 1, rows, 90})}));
+        with(name("all"), 3, rows, 150, 6, 32, [&](Attrs& t, std::vector<CaseInput>& in) {
+            t.headsPerKey = 3;
+            t.q.headStride = 32;
+            in[1] = in[2] = input(keys, {3, 2, 150, 32}); // heads first, as caches lie
+            in.push_back(x({3, 1, rows, 150}));
+            lengths({150, 0, 91})(t, in);
+            t.window = 40;
+            t.softcap = 2;
+            t.sinks = t.slopes = true;
+            in.push_back(x({6}));
+            in.push_back(input(DataType::kFloat, {6}, {1, 0.5, 0.25, 0.125, 0, -0.25}));
+        });
+    }
+    with("unaligned", 2, 1, 60, 2, 20, lengths({60, 31}));
+    with("other_values", 2, 2, 60, 2, 64, [&](Attrs& t, std::vector<CaseInput>& in) {
+        t.valueSize = t.v.headStride = 32;
+        in[2].dims = {2, 60, 2 * 32};
+        lengths({60, 31})(t, in);
+    });
+    with("no_columns", 2, 2, 0, 2, 64, lengths({0, 0}));
+}
+
+} // namespace tw::ops::attention

@@ -16,7 +16,7 @@
 #include "device/thread_pool.h"
 #include "kernels/cpu/gemm_jit.h"
 #include "kernels/cpu/gemv_jit.h"
-#include "kernels/cpu/jit/vector_code.h"
+#include "read_loop.h"
 #include "timing.h"
 
 namespace {
@@ -33,43 +33,6 @@ using kernels::jit::vectorWidth;
 
 constexpr int kRounds = 15;
 
-// One thread is timed by its own CPU time, which leaves out what other programs take from it; several by the clock.
-// Sums of everything in four registers.
-struct ReadLoop
-{
-    kernels::jit::Code code;
-    int64_t step;
-    explicit ReadLoop(Isa isa) : step(4 * vectorWidth(isa))
-    {
-        auto made = kernels::jit::emit(isa, [](kernels::jit::VectorCode& c) {
-            Xbyak::Label again;
-            for (int v = 0; v < 4; ++v)
-                c.zero(v);
-            c.align(32);
-            c.L(again);
-            for (int v = 0; v < 4; ++v)
-                c.vaddps(c.vec(v), c.vec(v), c.ptr[c.rdi + v * c.vectorBytes()]);
-            c.add(c.rdi, 4 * c.vectorBytes());
-            c.dec(c.rsi);
-            c.jnz(again, c.T_NEAR);
-            c.vzeroupper();
-            c.ret();
-        });
-        if (!made.ok())
-            std::abort();
-        code = std::move(*made);
-    }
-    void run(float const* from, int64_t count, Workers& workers) const
-    {
-        int64_t const parts = workers.count();
-        workers.run(parts, [&](int64_t p, int) {
-            int64_t const begin = count / step * p / parts, end = count / step * (p + 1) / parts;
-            if (end > begin)
-                code.entry<void (*)(float const*, int64_t)>()(from + begin * step, end - begin);
-        });
-    }
-};
-
 struct Candidate
 {
     std::string name;
@@ -79,10 +42,11 @@ struct Candidate
     std::vector<double> ratios[2], rates[2]; // warm, cold
 };
 
+// One thread is timed by its own CPU time, which leaves out what other programs take from it; several by the clock.
 void compare(int64_t m, int64_t n, int64_t k, int threads, Isa isa, device::CpuInfo const& cpu)
 {
     Workers& workers = device::processThreadPool().workers(threads);
-    ReadLoop const loop(isa);
+    bench::ReadLoop const loop(isa);
     Tensor a(DataType::kFloat, Extents{m, k}), b(DataType::kFloat, Extents{k, n}), c(DataType::kFloat, Extents{m, n});
     for (int64_t i = 0; i < a.count(); ++i)
         a.ref().as<float>()[i] = float(i % 7) - 3;
@@ -158,7 +122,7 @@ void compare(int64_t m, int64_t n, int64_t k, int threads, Isa isa, device::CpuI
             for (bool cold : {false, true}) {
                 if (cold && (round % 2 != 0 || x.packed.size() < 2))
                     continue;
-                double const reads = time(x, cold, [&](float const* b) { loop.run(b, x.floats, workers); });
+                double const reads = time(x, cold, [&](float const* b) { loop.read(b, x.floats, workers); });
                 double const ours = time(x, cold, x.run);
                 x.ratios[cold].push_back(ours / reads);
                 x.rates[cold].push_back(double(bytes) / ours);

@@ -13,8 +13,8 @@
 #include "device/cpu.h"
 #include "device/large_pages.h"
 #include "device/thread_pool.h"
-#include "kernels/cpu/jit/vector_code.h"
 #include "ops/nbit_product/op.h"
+#include "read_loop.h"
 #include "tactic/registry.h"
 #include "timing.h"
 #include "tune/check.h"
@@ -23,62 +23,18 @@ namespace {
 
 using namespace tw;
 using bench::median;
+using bench::ReadLoop;
 using bench::seconds;
 using kernels::jit::Isa;
 
 constexpr int kRounds = 9;
 constexpr int64_t kCold = int64_t(160) << 20; // bytes, more than caches hold
 
-// Sums of everything in four registers, or a copy of everything.
-class Loop
+void copyAll(ReadLoop const& loop, float const* from, float* to, int64_t count, Workers& workers)
 {
-public:
-    explicit Loop(Isa isa) : step_(4 * kernels::jit::vectorWidth(isa))
-    {
-        auto made = kernels::jit::emit(isa, [](kernels::jit::VectorCode& c) {
-            Xbyak::Label again;
-            for (int v = 0; v < 4; ++v)
-                c.zero(v);
-            c.align(32);
-            c.L(again);
-            for (int v = 0; v < 4; ++v)
-                c.vaddps(c.vec(v), c.vec(v), c.ptr[c.rdi + v * c.vectorBytes()]);
-            c.add(c.rdi, 4 * c.vectorBytes());
-            c.dec(c.rsi);
-            c.jnz(again, c.T_NEAR);
-            c.vzeroupper();
-            c.ret();
-        });
-        if (!made.ok())
-            std::abort();
-        code_ = std::move(*made);
-    }
-    void read(float const* from, int64_t count, Workers& workers) const
-    {
-        inParts(count, workers, [&](int64_t begin, int64_t n) {
-            code_.entry<void (*)(float const*, int64_t)>()(from + begin, n / step_);
-        });
-    }
-    void copy(float const* from, float* to, int64_t count, Workers& workers) const
-    {
-        inParts(count, workers,
-                [&](int64_t begin, int64_t n) { std::memcpy(to + begin, from + begin, size_t(n) * sizeof(float)); });
-    }
-
-private:
-    template <class F>
-    void inParts(int64_t count, Workers& workers, F const& f) const
-    {
-        int64_t const parts = workers.count(), steps = count / step_;
-        workers.run(parts, [&](int64_t p, int) {
-            int64_t const begin = steps * p / parts, end = steps * (p + 1) / parts;
-            if (end > begin)
-                f(begin * step_, (end - begin) * step_);
-        });
-    }
-    kernels::jit::Code code_;
-    int64_t step_;
-};
+    loop.inParts(count, workers,
+                 [&](int64_t begin, int64_t n) { std::memcpy(to + begin, from + begin, size_t(n) * sizeof(float)); });
+}
 
 struct Candidate
 {
@@ -89,7 +45,8 @@ struct Candidate
     std::vector<double> seconds, overRead, overCopy;
 };
 
-void measure(int64_t m, int64_t n, int64_t k, int64_t bits, int64_t block, DataType type, int threads, Loop const& loop)
+void measure(int64_t m, int64_t n, int64_t k, int64_t bits, int64_t block, DataType type, int threads,
+             ReadLoop const& loop)
 {
     using namespace ops::nbit_product;
     Attrs attrs;
@@ -160,7 +117,7 @@ void measure(int64_t m, int64_t n, int64_t k, int64_t bits, int64_t block, DataT
         for (Candidate& c : list) {
             double const read = time([&](int64_t i) { loop.read(from.data() + i * bytes / 4, bytes / 4, workers); });
             double const copy = time([&](int64_t i) {
-                loop.copy(from.data() + i * bytes / 4, to.data() + i * bytes / 4, bytes / 4, workers);
+                copyAll(loop, from.data() + i * bytes / 4, to.data() + i * bytes / 4, bytes / 4, workers);
             });
             double const ours = time([&](int64_t i) {
                 ops::RunArgs args{.inputs = inputs, .outputs = outputs};
@@ -186,7 +143,7 @@ void measure(int64_t m, int64_t n, int64_t k, int64_t bits, int64_t block, DataT
     std::fflush(stdout);
 }
 
-void printRates(int threads, Loop const& loop)
+void printRates(int threads, ReadLoop const& loop)
 {
     Workers& workers = device::processThreadPool().workers(threads);
     int64_t const count = kCold / 4;
@@ -199,7 +156,7 @@ void printRates(int threads, Loop const& loop)
         double const begin = seconds(2);
         loop.read(from.data(), count, workers);
         double const middle = seconds(2);
-        loop.copy(from.data(), to.data(), count, workers);
+        copyAll(loop, from.data(), to.data(), count, workers);
         reads.push_back(middle - begin);
         copies.push_back(seconds(2) - middle);
     }
@@ -216,7 +173,7 @@ int main(int argc, char** argv)
     auto const isa = kernels::jit::isaOf(cpu);
     if (!isa)
         return 0;
-    Loop const loop(*isa);
+    ReadLoop const loop(*isa);
     if (wantsRates) {
         printRates(std::atoi(argv[2]), loop);
         return 0;

@@ -185,16 +185,8 @@ Value* PluginLowering::part(Value* x, int axis, int64_t begin, int64_t end)
 {
     check(axis < x->rank() && begin <= end,
           fmt::format("'{}' {} has no part {} to {} of dimension {}", x->name, str(x->shape), begin, end, axis));
-    if (isStatic(x->shape)) {
-        ops::slice::Attrs a;
-        a.start.assign(size_t(x->rank()), 0);
-        a.stride.assign(size_t(x->rank()), 1);
-        for (ir::Dim const& d : x->shape)
-            a.size.push_back(d.value());
-        a.start[size_t(axis)] = begin;
-        a.size[size_t(axis)] = end - begin;
-        return value(ops::slice::def(), std::move(a), {x});
-    }
+    if (isStatic(x->shape))
+        return value(ops::slice::def(), ops::slice::partOf(x->shape, axis, begin, end - begin), {x});
     checkNumbers({end - begin});
     std::vector<double> rows(size_t(end - begin));
     std::iota(rows.begin(), rows.end(), double(begin));

@@ -196,6 +196,18 @@ std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> 
 
 } // namespace
 
+Attrs partOf(ir::Shape const& x, int axis, int64_t begin, int64_t count)
+{
+    Attrs a;
+    a.start.assign(x.size(), 0);
+    a.stride.assign(x.size(), 1);
+    for (ir::Dim const& d : x)
+        a.size.push_back(d.isConst() ? d.value() : kWhole);
+    a.start[size_t(axis)] = begin;
+    a.size[size_t(axis)] = count;
+    return a;
+}
+
 Steps stepsOf(Attrs const& a, TensorRef const& start, TensorRef const& stride, int rank)
 {
     Steps s{};

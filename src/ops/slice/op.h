@@ -12,6 +12,7 @@
 #include "base/extents.h"
 #include "base/tensor.h"
 #include "ir/attrs.h"
+#include "ir/dim.h"
 
 namespace tw::ops::slice {
 
@@ -39,6 +40,9 @@ struct Attrs : ir::AttrsOf<Attrs>
         v.field(4, "mode", mode);
     }
 };
+
+// Elements [begin, begin + count) of one axis of x, and all of the others.
+Attrs partOf(ir::Shape const& x, int axis, int64_t begin, int64_t count);
 
 // Start and stride at run time, from inputs or attributes. Inference has checked counts and magnitudes.
 struct Steps

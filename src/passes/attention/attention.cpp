@@ -274,10 +274,6 @@ std::optional<AttentionOperand> fitted(StridedView view, bool turned, ir::Shape 
     return found;
 }
 
-} // namespace
-
-namespace {
-
 // Besides what it moves, and what is known.
 bool readsSizes(ir::Node const* n)
 {
@@ -285,26 +281,42 @@ bool readsSizes(ir::Node const* n)
                        [](ir::Value const* v) { return v && !v->isConstant(); });
 }
 
-} // namespace
-
-std::optional<AttentionOperand> operandOf(ir::Value* v, bool turned, ir::Shape const& wanted, bool shared)
+// What `fit` makes of the deepest view through `least` nodes or more that it can do something with.
+template <class Fit>
+std::optional<AttentionOperand> deepest(ir::Value* v, int least, Fit const& fit)
 {
-    for (int depth = kMostOperandNodes; depth >= 0; --depth) {
+    for (int depth = kMostOperandNodes; depth >= least; --depth) {
         StridedView view = viewOf(v, depth);
         depth = std::min(depth, int(view.nodes.size()));
-        if (std::ranges::any_of(view.nodes, readsSizes)) // which the node has no place for
-            continue;
-        if (v->rank() != 4 && !reshape(view, {wanted[0], wanted[1], v->shape[1], v->shape[2]}))
-            continue;
-        if (auto found = fitted(std::move(view), turned, wanted, shared))
+        if (depth < least)
+            break;
+        if (auto found = fit(std::move(view)))
             return found;
     }
     return std::nullopt;
 }
 
-std::optional<AttentionOperand> fittedOperand(StridedView view, ir::Shape const& wanted)
+} // namespace
+
+std::optional<AttentionOperand> operandOf(ir::Value* v, bool turned, ir::Shape const& wanted, bool shared)
 {
-    return fitted(std::move(view), false, wanted, false);
+    return deepest(v, 0, [&](StridedView view) -> std::optional<AttentionOperand> {
+        if (std::ranges::any_of(view.nodes, readsSizes)) // which the node has no place for
+            return std::nullopt;
+        if (v->rank() != 4 && !reshape(view, {wanted[0], wanted[1], v->shape[1], v->shape[2]}))
+            return std::nullopt;
+        return fitted(std::move(view), turned, wanted, shared);
+    });
+}
+
+std::optional<AttentionOperand> operandOfRows(ir::Value* v, int64_t heads, int64_t size)
+{
+    return deepest(v, 1, [&](StridedView view) -> std::optional<AttentionOperand> {
+        if (!reshape(view, {v->shape[0], v->shape[1], heads, size}))
+            return std::nullopt;
+        permute(view, kHeadsInside);
+        return fitted(std::move(view), false, {v->shape[0], heads, v->shape[1], size}, false);
+    });
 }
 
 Result<RaisedDequantize> raiseDequantize(ir::Graph& g, ir::Node const& dequantize, ir::Value* source,

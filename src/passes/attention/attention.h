@@ -79,8 +79,8 @@ struct AttentionOperand
 // each `perKey` times one behind the other, by an expansion and a reshape, and without these two.
 std::optional<AttentionOperand> operandOf(ir::Value* v, bool turned, ir::Shape const& wanted, bool shared = false);
 
-// The same of a view that is there, of these sizes.
-std::optional<AttentionOperand> fittedOperand(StridedView view, ir::Shape const& wanted);
+// The same of [B, S, heads * size], through one node at least, which may read sizes: for nodes without a body.
+std::optional<AttentionOperand> operandOfRows(ir::Value* v, int64_t heads, int64_t size);
 
 // move(source) of integers, which `dequantize` makes numbers of, as move(dequantize(source)): the dequantize in front, which
 // is new, and what moves floats, in the order of `moving`. The old ones stay for others.

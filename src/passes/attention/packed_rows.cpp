@@ -32,22 +32,6 @@ Result<ir::Value*> sourceFor(ir::Graph& g, AttentionOperand const& found, ir::No
     return source->shape == found.shape ? source : addReshape(g, source, found.shape, g.positionOf(&n));
 }
 
-// [B, S, heads * size] as a view of [B, heads, S, size].
-std::optional<AttentionOperand> rowsOf(ir::Value* v, int64_t heads, int64_t size)
-{
-    ir::Shape const apart{v->shape[0], v->shape[1], heads, size}, wanted{v->shape[0], heads, v->shape[1], size};
-    for (int depth = kMostOperandNodes; depth > 0; --depth) {
-        StridedView view = viewOf(v, depth);
-        depth = std::min(depth, int(view.nodes.size()));
-        if (view.nodes.empty() || !reshape(view, apart))
-            continue;
-        permute(view, kHeadsInside);
-        if (auto found = fittedOperand(std::move(view), wanted))
-            return found;
-    }
-    return std::nullopt;
-}
-
 Result<bool> readQueries(ir::Graph& g, ir::Node& n)
 {
     auto& a = n.attrsAs<AttentionAttrs>();
@@ -58,7 +42,7 @@ Result<bool> readQueries(ir::Graph& g, ir::Node& n)
     if (q->rank() == 4)
         found = operandOf(q, false, q->shape);
     else if (a.q.offset == 0 && a.q.headStride == a.size && q->shape[2].is(a.heads * a.size))
-        found = rowsOf(q, a.heads, a.size);
+        found = operandOfRows(q, a.heads, a.size);
     if (!found || found->view.nodes.empty() || found->operand.rowsFirst)
         return false;
     TW_ASSIGN(ir::Value * x, sourceFor(g, *found, n));
@@ -116,18 +100,15 @@ std::optional<Turned> turnedBy(ir::Graph& g, ir::Node& n)
     return t;
 }
 
-Result<ir::Node*> sliceOf(ir::Graph& g, ir::Value* x, int axis, int64_t start, int64_t size, ir::Node const& like,
-                          int at)
+// Heads [begin, begin + count) of a rotation, in the place of `n`, whose result they are.
+Result<void> takeHeads(ir::Graph& g, ir::Value* y, int64_t begin, int64_t count, ir::Node const& n, int at)
 {
-    ops::slice::Attrs a;
-    a.start.assign(x->shape.size(), 0);
-    a.stride.assign(x->shape.size(), 1);
-    a.size.assign(x->shape.size(), ops::slice::kWhole);
-    a.start[size_t(axis)] = start;
-    a.size[size_t(axis)] = size;
-    TW_ASSIGN(ir::Node * n, g.addNode(ops::slice::def(), a.clone(), {x}, like.name, {}, at));
-    takePlaceOf(*n, like);
-    return n;
+    TW_ASSIGN(ir::Node * part,
+              g.addNode(ops::slice::def(), ops::slice::partOf(y->shape, 2, begin, count).clone(), {y}, n.name, {}, at));
+    takePlaceOf(*part, n);
+    part->outputs[0]->name = n.outputs[0]->name;
+    g.replaceAllUses(n.outputs[0], part->outputs[0]);
+    return {};
 }
 
 // A rotation of `heads` heads from those of `of` on.
@@ -165,10 +146,8 @@ Result<bool> joinRotations(ir::Graph& g, ir::Node& first)
         for (std::string const& layer : other->layers)
             rotary->layers.push_back(layer);
         ir::Value* const y = rotary->outputs[0];
-        TW_ASSIGN(ir::Node * low, sliceOf(g, y, 2, 0, heads, first, at++));
-        TW_ASSIGN(ir::Node * high, sliceOf(g, y, 2, heads, all - heads, *other, at++));
-        g.replaceAllUses(first.outputs[0], low->outputs[0]);
-        g.replaceAllUses(other->outputs[0], high->outputs[0]);
+        TW_TRY(takeHeads(g, y, 0, heads, first, at++));
+        TW_TRY(takeHeads(g, y, heads, all - heads, *other, at++));
         for (Turned const* t : {&*a, &*b})
             for (ir::Node* n : {t->rotary, t->reshape, t->slice})
                 g.eraseNode(n);

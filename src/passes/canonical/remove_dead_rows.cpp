@@ -253,13 +253,7 @@ private:
             return made;
         std::string const name = v->name + ".read";
         int const position = g_.positionOf(&reader);
-        ops::slice::Attrs a;
-        for (int d = 0; d < v->rank(); ++d) {
-            ir::Dim const& all = v->shape[size_t(d)];
-            a.start.push_back(d == part.axis ? part.begin : 0);
-            a.size.push_back(d == part.axis ? part.count : all.isConst() ? all.value() : ops::slice::kWhole);
-            a.stride.push_back(1);
-        }
+        auto const a = ops::slice::partOf(v->shape, part.axis, part.begin, part.count);
         TW_ASSIGN(ir::Node * n, g_.addNode(ops::slice::def(), a.clone(), {v}, name, {}, position));
         made = n->outputs[0];
         made->name = name;

@@ -144,12 +144,7 @@ private:
         int64_t begin = 0;
         std::string names;
         for (Branch const& b : group) {
-            ops::slice::Attrs a;
-            for (ir::Dim const& d : b.result()->shape) {
-                a.start.push_back(a.start.size() == 1 ? begin : 0);
-                a.size.push_back(d.value());
-                a.stride.push_back(1);
-            }
+            auto const a = ops::slice::partOf(b.result()->shape, 1, begin, b.channels);
             TW_ASSIGN(ir::Node * part, g_.addNode(ops::slice::def(), a.clone(), {whole->outputs[0]},
                                                   b.last()->name + ".channels", {}, position++));
             part->layers = b.last()->layers;

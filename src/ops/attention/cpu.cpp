@@ -33,13 +33,13 @@ void attend(Attrs const& a, Geometry const& g, RunArgs& args, float* t)
     TensorRef const &y = args.outputs[0], none{};
     TensorRef const& mask = g.maskInput > 0 ? args.inputs[size_t(g.maskInput)] : none;
     TensorRef const& keep = g.keepInput > 0 ? args.inputs[size_t(g.keepInput)] : none;
-    auto vectorOf = [&](int i) { return i >= 0 ? args.inputs[size_t(i)] : none; };
-    TensorRef const sinks = vectorOf(g.sinksInput), slopes = vectorOf(g.slopesInput);
-    auto const* const lengths = vectorOf(g.lengthsInput).template as<int32_t>();
+    auto const* const sinks = elementsOf<T>(args.inputs, g.sinksInput);
+    auto const* const slopes = elementsOf<float>(args.inputs, g.slopesInput);
+    auto const* const lengths = elementsOf<int32_t>(args.inputs, g.lengthsInput);
     float const step = a.integers ? *args.inputs[size_t(a.scaleInput(args.inputs.size()))].as<float>() : 1;
     auto rowOf = [&](int64_t b, int64_t h, int64_t i, Keys const& keys) {
         T const* q = at<T>(args.inputs[0], g.q, b, h, i);
-        float const sink = sinks.data ? loadElement(sinks.as<T>()[h]) : -std::numeric_limits<float>::infinity();
+        float const sink = sinks ? loadElement(sinks[h]) : -std::numeric_limits<float>::infinity();
         float highest = sink;
         for (int64_t j = keys.from; j < keys.to; ++j) {
             Key const* k = at<Key>(args.inputs[1], g.k, b, h / a.headsPerKey, j);
@@ -53,12 +53,12 @@ void attend(Attrs const& a, Geometry const& g, RunArgs& args, float* t)
                 s = float(a.fill);
             if (mask.data)
                 s += loadElement(at<T>(mask, g.mask, b, h, i)[j]);
-            if (slopes.data)
-                s += slopes.as<float>()[h] * float(j - keys.position);
+            if (slopes)
+                s += slopes[h] * float(j - keys.position);
             t[j] = s = rounded(s, a.sumStep);
             highest = std::max(highest, s); // passes over NaN: the sum finds it
         }
-        double sum = sinks.data ? double(std::exp(sink - highest)) : 0;
+        double sum = sinks ? double(std::exp(sink - highest)) : 0;
         for (int64_t j = keys.from; j < keys.to; ++j)
             sum += double(t[j] = std::exp(t[j] - highest));
         if (a.weightStep > 0) {

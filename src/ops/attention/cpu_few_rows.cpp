@@ -49,8 +49,9 @@ void beginRows(Work const& w, RunArgs& args, int64_t b, int64_t head, int64_t fi
 {
     Attrs const& a = w.a;
     Geometry const& g = w.g;
-    auto input = [&](int i) { return i >= 0 ? &args.inputs[size_t(i)] : nullptr; };
-    TensorRef const *mask = input(g.maskInput), *keep = input(g.keepInput), *slopes = input(g.slopesInput);
+    auto const* const mask = elementsOf<float>(args.inputs, g.maskInput);
+    auto const* const keep = elementsOf<uint8_t>(args.inputs, g.keepInput);
+    auto const* const slopes = elementsOf<float>(args.inputs, g.slopesInput);
     int64_t from = length, to = 0;
     for (int64_t r = 0; r < f.count; ++r) {
         int64_t const h = head * a.headsPerKey + (first + r) / g.rows, i = (first + r) % g.rows;
@@ -60,11 +61,11 @@ void beginRows(Work const& w, RunArgs& args, int64_t b, int64_t head, int64_t fi
         from = std::min(from, row.from);
         to = std::max(to, keys.to);
         if (mask)
-            row.mask = mask->as<float>() + b * g.mask.batch + h * g.mask.head + i * g.mask.row;
+            row.mask = mask + b * g.mask.batch + h * g.mask.head + i * g.mask.row;
         if (keep)
-            row.keep = keep->as<uint8_t>() + b * g.keep.batch + h * g.keep.head + i * g.keep.row;
+            row.keep = keep + b * g.keep.batch + h * g.keep.head + i * g.keep.row;
         if (slopes)
-            row.slope = slopes->as<float>()[h];
+            row.slope = slopes[h];
         row.highest = -std::numeric_limits<float>::infinity();
         auto const* const x = args.inputs[0].as<float>() + g.q.offset + b * g.q.batch + h * g.q.head + i * g.q.row;
         for (int64_t d = 0; d < a.size; ++d)
@@ -113,8 +114,8 @@ Result<void> runFewRows(kernels::jit::Isa isa, Attrs const& a, Geometry const& g
     Work const w(a, g, threads);
     auto const& kernels = isa == kernels::jit::Isa::kAvx512 ? avx512::kFewRows : avx2::kFewRows;
     auto const attend = withFloat(args.inputs[1].type, [&](auto key) { return attendOf(kernels, key); });
-    auto const* const lengths = g.lengthsInput >= 0 ? args.inputs[size_t(g.lengthsInput)].as<int32_t>() : nullptr;
-    auto const* const sinks = g.sinksInput >= 0 ? args.inputs[size_t(g.sinksInput)].as<float>() : nullptr;
+    auto const* const lengths = elementsOf<int32_t>(args.inputs, g.lengthsInput);
+    auto const* const sinks = elementsOf<float>(args.inputs, g.sinksInput);
     float* const rooms = static_cast<float*>(args.workspace);
     float* const leftovers = rooms + threads * w.room();
     int64_t const element = sizeOf(args.inputs[1].type);

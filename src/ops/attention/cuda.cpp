@@ -36,8 +36,8 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const&)
         Params p{.q = args.inputs[0].data,
                  .k = args.inputs[1].data,
                  .v = args.inputs[2].data,
-                 .mask = g.maskInput >= 0 ? args.inputs[size_t(g.maskInput)].data : nullptr,
-                 .keep = g.keepInput >= 0 ? args.inputs[size_t(g.keepInput)].data : nullptr,
+                 .mask = elementsOf(args.inputs, g.maskInput),
+                 .keep = elementsOf(args.inputs, g.keepInput),
                  .y = args.outputs[0].data};
         if (attrs.integers)
             p.step = args.inputs[size_t(attrs.scaleInput(args.inputs.size()))].as<float>();
@@ -45,12 +45,9 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const&)
             p.begins = args.inputs[size_t(g.beginsInput)].as<int32_t>();
             p.beginCount = args.inputs[size_t(g.beginsInput)].dims[0];
         }
-        if (g.lengthsInput >= 0)
-            p.lengths = args.inputs[size_t(g.lengthsInput)].as<int32_t>();
-        if (g.sinksInput >= 0)
-            p.sinks = args.inputs[size_t(g.sinksInput)].data;
-        if (g.slopesInput >= 0)
-            p.slopes = args.inputs[size_t(g.slopesInput)].as<float>();
+        p.lengths = elementsOf<int32_t>(args.inputs, g.lengthsInput);
+        p.sinks = elementsOf(args.inputs, g.sinksInput);
+        p.slopes = elementsOf<float>(args.inputs, g.slopesInput);
         p.rows = g.rows;
         p.window = attrs.window;
         Strides const at[] = {g.q, g.k, g.v, g.mask, g.keep, g.y};

@@ -155,12 +155,9 @@ FusedRun fusedRun(Attrs const& a, MaskPlan const& plan, RunArgs const& args)
     x.sk = int32_t(g.columns);
     x.scale = float(a.scale);
     x.fill = float(a.fill);
-    if (g.lengthsInput >= 0)
-        x.lengths = args.inputs[size_t(g.lengthsInput)].as<int32_t>();
-    if (g.sinksInput >= 0)
-        x.sinks = args.inputs[size_t(g.sinksInput)].data;
-    if (g.slopesInput >= 0)
-        x.slopes = args.inputs[size_t(g.slopesInput)].as<float>();
+    x.lengths = elementsOf<int32_t>(args.inputs, g.lengthsInput);
+    x.sinks = elementsOf(args.inputs, g.sinksInput);
+    x.slopes = elementsOf<float>(args.inputs, g.slopesInput);
     x.window = int32_t(a.window);
     x.softcap = float(a.softcap);
     x = cuda::forKernel(x, {a.scoreStep, a.sumStep, a.weightStep});

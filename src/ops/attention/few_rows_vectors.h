@@ -138,22 +138,21 @@ inline float weigh(float* t, int64_t n, FewRow& row)
     store(lanes, top);
     for (float const lane : lanes)
         highest = lane > highest ? lane : highest;
-    if (highest == kHidden) // nothing to be seen yet, or nothing but NaN
-        highest = 0;
+    float const origin = highest == kHidden ? 0 : highest; // nothing to be seen yet, or nothing but NaN
     V sum = {};
     for (int64_t j = 0; j < n; j += kFloats) {
-        V const x = load(t + j), hidden = V{} + kHidden, w = x == hidden ? V{} : powerOf(x - highest);
+        V const x = load(t + j), hidden = V{} + kHidden, w = x == hidden ? V{} : powerOf(x - origin);
         sum += w;
         store(t + j, w);
     }
-    float const shrink = row.highest == kHidden ? 0 : powerOf(V{} + (row.highest - highest))[0];
+    float const shrink = row.highest == kHidden ? 0 : powerOf(V{} + (row.highest - origin))[0];
     store(lanes, sum);
     float total = 0;
     for (float const lane : lanes)
         total += lane;
     row.sum = row.sum * shrink + total;
-    if (highest != 0 || row.highest != kHidden || total != 0)
-        row.highest = highest;
+    if (highest != kHidden || total != 0)
+        row.highest = origin;
     return shrink;
 }
 

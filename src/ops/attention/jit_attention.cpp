@@ -118,7 +118,7 @@ Result<void> JitKernel::run(RunArgs& args) const
         forEachSegment(args.inputs[size_t(g.beginsInput)], g.rows, [&](int64_t from, int64_t to) {
             segments[segmentCount++] = {0, from, to - from, to - from};
         });
-    auto const* const lengths = g.lengthsInput >= 0 ? args.inputs[size_t(g.lengthsInput)].as<int32_t>() : nullptr;
+    auto const* const lengths = elementsOf<int32_t>(args.inputs, g.lengthsInput);
     auto sequenceOf = [&](int64_t i) {
         if (segmentCount == 0)
             return Sequence{i, 0, g.rows, lengthOf(lengths, i, g.columns)};

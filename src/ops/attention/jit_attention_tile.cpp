@@ -164,9 +164,10 @@ void JitKernel::adjust(Plan const& plan, RunArgs& args, Sequence const& of, int6
 {
     Geometry const& g = plan.g;
     int64_t const begin = attrs_.segments ? of.first : 0, n = seen.to - seen.from;
-    auto input = [&](int i) { return i >= 0 ? &args.inputs[size_t(i)] : nullptr; };
-    TensorRef const *mask = input(g.maskInput), *keep = input(g.keepInput), *sinks = input(g.sinksInput),
-                    *slopes = input(g.slopesInput);
+    auto const* const mask = elementsOf<float>(args.inputs, g.maskInput);
+    auto const* const keep = elementsOf<uint8_t>(args.inputs, g.keepInput);
+    auto const* const sinks = elementsOf<float>(args.inputs, g.sinksInput);
+    auto const* const slopes = elementsOf<float>(args.inputs, g.slopesInput);
     ScoreRules const rules{float(attrs_.softcap), float(attrs_.fill), attrs_.keepInverted};
     auto const& kernels = isa_ == Isa::kAvx512 ? avx512::kFewRows : avx2::kFewRows;
     for (int64_t i = 0; i < rows; ++i) {
@@ -177,15 +178,15 @@ void JitKernel::adjust(Plan const& plan, RunArgs& args, Sequence const& of, int6
         row.position = keys.position - seen.from;
         int64_t const at = begin + seen.from, r = first + i, b = of.batch;
         if (mask)
-            row.mask = mask->as<float>() + b * g.mask.batch + h * g.mask.head + r * g.mask.row + at;
+            row.mask = mask + b * g.mask.batch + h * g.mask.head + r * g.mask.row + at;
         if (keep)
-            row.keep = keep->as<uint8_t>() + b * g.keep.batch + h * g.keep.head + r * g.keep.row + at;
+            row.keep = keep + b * g.keep.batch + h * g.keep.head + r * g.keep.row + at;
         if (slopes)
-            row.slope = slopes->as<float>()[h];
+            row.slope = slopes[h];
         float* const t = scores + i * plan.scratch.scoreStride;
         kernels.adjust({t, 0, n}, row, rules);
         if (sinks)
-            t[n] = sinks->as<float>()[h];
+            t[n] = sinks[h];
     }
 }
 

@@ -128,6 +128,13 @@ struct Geometry
 };
 Geometry geometryOf(Attrs const& attrs, std::span<TensorRef const> inputs);
 
+// The elements of an input by its number in Geometry; null where there is none.
+template <class T = void>
+T const* elementsOf(std::span<TensorRef const> inputs, int i)
+{
+    return i >= 0 ? static_cast<T const*>(inputs[size_t(i)].data) : nullptr;
+}
+
 // Keys that a row of queries sees, [from, to), and the position that it stands at.
 struct Keys
 {

@@ -8,6 +8,7 @@
 #include "builder/integer_layers.h"
 #include "builder/lowering.h"
 #include "builder/points.h"
+#include "builder/profiles.h"
 #include "builder/types.h"
 #include "runtime/engine.h"
 #include "runtime/profile_shapes.h"
@@ -43,7 +44,8 @@ public:
         TW_ASSIGN(runtime::NetworkShapes shapes, runtime::resolveProfiles(contents_, *a.block, {.withMinimum = true}));
         if (options_.maxMemoryBytes > 0)
             TW_TRY(checkTuningMemory(*a.block, shapes.opt(), options_.maxMemoryBytes));
-        ShapePoints points(contents_, *a.block);
+        size_t const profile = choosesByProfile(contents_, options_) ? 0 : ShapePoints::kAllProfiles;
+        ShapePoints points(contents_, *a.block, profile);
         bool const isGlance = types == TypePolicy::kFloat && !isFinal;
         Originals originals;
         Chooser::Terms terms{shapes.profiles[0].min.get(), &points, &originals, isGlance};
@@ -78,7 +80,7 @@ public:
             a.block = runtime::outlineBlock(*a.graph);
             TW_ASSIGN(shapes, runtime::resolveProfiles(contents_, *a.block, {.withMinimum = true}));
             terms.minimum = shapes.profiles[0].min.get();
-            points = ShapePoints(contents_, *a.block);
+            points = ShapePoints(contents_, *a.block, profile);
         }
         if (options_.cuda && !isGlance)
             ahead.start(*a.block, shapes.opt(), shapes.max(), points);
@@ -89,7 +91,7 @@ public:
             a.block = runtime::outlineBlock(*a.graph);
             TW_ASSIGN(shapes, runtime::resolveProfiles(contents_, *a.block, {.withMinimum = true}));
             terms.minimum = shapes.profiles[0].min.get();
-            points = ShapePoints(contents_, *a.block);
+            points = ShapePoints(contents_, *a.block, profile);
         }
         if (options_.cuda && !isGlance && a.summary.changed()) // reformats
             ahead.start(*a.block, shapes.opt(), shapes.max(), points);
@@ -99,15 +101,29 @@ public:
             addTypes(a.types, *a.block, a.root);
         // Kernels tell their workspaces: load them as the runtime will.
         tune::Phases::Scope const loading(options_.tune.phases, "loading engines");
+        TW_TRY(runtime::loadKernels(*a.block, &a.root, shapes.opt(), shapes.max(), loadOptions()));
+        return a;
+    }
+
+    Result<Attempt> makeForAllProfiles(Log& log)
+    {
+        TW_ASSIGN(Attempt best, makeBest(log));
+        TW_TRY(chooseForOthers(contents_, options_, chooser_, loadOptions(), best));
+        return best;
+    }
+
+private:
+    runtime::LoadOptions loadOptions()
+    {
         runtime::LoadOptions load{options_.tune.providers, options_.fingerprint};
         load.threads = options_.tune.workers->count();
         load.workers = options_.tune.buildWorkers;
         load.cuda = options_.cuda;
         load.packed = &packed_;
-        TW_TRY(runtime::loadKernels(*a.block, &a.root, shapes.opt(), shapes.max(), load));
-        return a;
+        return load;
     }
 
+    // For the first profile.
     Result<Attempt> makeBest(Log& log)
     {
         bool const isDirect = std::ranges::any_of(options_.io, [](auto const& io) { return io.second.isDirect; });
@@ -157,7 +173,6 @@ public:
         return std::move(best);
     }
 
-private:
     using MakeFrom = std::function<Result<Attempt>(ir::Graph const& graph, Log& log)>;
 
     // The graph of a choice: by number, the contents' own (0, and what there is not), its alternatives, and the mixture of
@@ -449,7 +464,7 @@ private:
 Result<Attempt> makeBestAttempt(plan::Contents const& contents, std::span<passes::Alternative const> alternatives,
                                 Options const& options, Chooser& chooser, Log& log)
 {
-    return AttemptMaker(contents, alternatives, options, chooser).makeBest(log);
+    return AttemptMaker(contents, alternatives, options, chooser).makeForAllProfiles(log);
 }
 
 } // namespace tw::builder

@@ -170,10 +170,13 @@ Result<void> build(plan::Contents& contents, Options const& given)
     TW_ASSIGN(Attempt best, makeBestAttempt(contents, alternatives, withDevice, chooser, log));
     chooser.report();
     target.root = std::move(best.root);
+    target.others = std::move(best.others);
     int64_t arena = 0, bound = 0, scratch = 0, onHost = 0, onDevice = 0;
     TW_ASSIGN(runtime::NetworkShapes shapes, runtime::resolveProfiles(contents, *best.block));
     for (size_t p = 0; p < contents.profiles.size(); ++p) {
         runtime::Instance& max = shapes.profiles[p].largest();
+        if (p > 0 && !best.otherBlocks.empty())
+            runtime::moveTo(*best.otherBlocks[p - 1], max);
         TW_TRY(runtime::placeInArena(max));
         if (options.maxMemoryBytes > 0 && max.arenaBytes > options.maxMemoryBytes)
             return failedAllocation("optimization profile {}: the activations take {} at its maximum shapes, the limit "
@@ -189,9 +192,13 @@ Result<void> build(plan::Contents& contents, Options const& given)
     {
         tune::Phases::Scope const phase(phases, "limits of layers");
         addLimits(target.root, *best.block, shapes.opt(), shapes.max(), withDevice, !busy.empty());
+        for (size_t p = 1; p <= target.others.size(); ++p)
+            addLimits(target.others[p - 1], *best.block, shapes.opt(p), shapes.max(), withDevice, !busy.empty());
     }
-    if (!options.keepRivals)
+    if (!options.keepRivals) {
         dropRivals(target.root);
+        std::ranges::for_each(target.others, dropRivals);
+    }
     if (options.tune.selector)
         dropMeasured(target.root);
     if (!cuda && !options.refittable)

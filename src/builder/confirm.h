@@ -23,6 +23,9 @@ struct Attempt
     std::unique_ptr<runtime::LoadedBlock> block;
     plan::Block root;
     FormatSummary summary;
+    // Of the profiles behind the first, where these run other kernels; as plan::Target::others.
+    std::vector<std::unique_ptr<runtime::LoadedBlock>> otherBlocks;
+    std::vector<plan::Block> others;
 };
 
 // Position of the fastest, ties to the earlier; 0 when they cannot be timed (sizes that depend on data, no memory,

@@ -181,9 +181,12 @@ bool varies(plan::Contents const& c)
 
 } // namespace
 
-ShapePoints::ShapePoints(plan::Contents const& contents, runtime::LoadedBlock const& block)
+ShapePoints::ShapePoints(plan::Contents const& contents, runtime::LoadedBlock const& block, size_t wanted)
+    : mostBytes_(kMostBytes / std::max<int64_t>(1, int64_t(contents.profiles.size())))
 {
     for (size_t p = 0; varies(contents) && p < contents.profiles.size(); ++p) {
+        if (wanted != kAllProfiles && wanted != p)
+            continue;
         Profile profile;
         std::string const of =
             contents.profiles.size() > 1 ? fmt::format(" of optimization profile {}", p) : std::string();
@@ -200,7 +203,7 @@ ShapePoints::ShapePoints(plan::Contents const& contents, runtime::LoadedBlock co
         using runtime::Select;
         auto end = [&](Select s) { return runtime::profileInputs(contents, p, s, storage); };
         add(profile.fixed, "at the minimum shapes", end(Select::kMin));
-        if (p > 0)
+        if (p > 0 && wanted == kAllProfiles)
             add(profile.fixed, "at the optimum shapes", end(Select::kOpt));
         add(profile.falling, "at the maximum shapes", end(Select::kMax));
         Between const inside(contents, p);
@@ -226,20 +229,19 @@ std::vector<tune::Point> ShapePoints::of(ops::Problem const& problem) const
         if (std::ranges::none_of(list, [&](tune::Point const& p) { return isSame(p, point); }))
             list.push_back(std::move(point));
     };
-    int64_t const most = profiles_.empty() ? 0 : kMostBytes / int64_t(profiles_.size());
     for (Profile const& profile : profiles_) {
         for (Size const& size : profile.fixed)
-            if (auto m = measure(*size.at, problem, size.where); m && m->bytes <= std::max(most, optimumBytes))
+            if (auto m = measure(*size.at, problem, size.where); m && m->bytes <= std::max(mostBytes_, optimumBytes))
                 add(std::move(m->point));
-        int64_t limit = most; // of the largest, then of the one between
+        int64_t limit = mostBytes_; // of the largest, then of the one between
         for (Size const& size : profile.falling) {
             auto m = measure(*size.at, problem, size.where);
             if (!m || m->bytes > limit)
                 continue;
             add(std::move(m->point));
-            if (limit < most || &size != &profile.falling.front())
+            if (limit < mostBytes_ || &size != &profile.falling.front())
                 break;
-            limit = most / kShareBetween;
+            limit = mostBytes_ / kShareBetween;
         }
     }
     list.erase(list.begin());

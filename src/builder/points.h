@@ -3,6 +3,7 @@
 // belong to them.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,12 +18,14 @@ namespace tw::builder {
 class ShapePoints
 {
 public:
-    // Sizes that the network refuses are left out: the run that asks for them gets the error.
-    ShapePoints(plan::Contents const& contents, runtime::LoadedBlock const& block);
+    static constexpr size_t kAllProfiles = SIZE_MAX;
+    // For kernels that run in one of the profiles, or in all. Sizes that the network refuses are left out: the run that asks
+    // for them gets the error.
+    ShapePoints(plan::Contents const& contents, runtime::LoadedBlock const& block, size_t profile = kAllProfiles);
     ShapePoints(ShapePoints&&) = default;
     ShapePoints& operator=(ShapePoints&&) = default;
 
-    // Those of one region of the block, for every profile: the minimum; the maximum, or where the region's tensors are
+    // Those of one region of the block, for each of its profiles: the minimum; the maximum, or where the region's tensors are
     // too large there, the largest size towards it whose are not; a size between with odd numbers; the optimum of other
     // profiles than the first. None twice, and none where the region does not vary. Valid as long as this object.
     std::vector<tune::Point> of(ops::Problem const& problem) const;
@@ -39,6 +42,7 @@ private:
         std::vector<Size> falling; // from the maximum towards the minimum; all but the first have odd numbers
     };
     std::vector<Profile> profiles_;
+    int64_t mostBytes_ = 0; // of a profile
 };
 
 // Whether tuning at the shapes of the optimization profiles fits into memory.

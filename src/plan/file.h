@@ -15,7 +15,7 @@ namespace tw::plan {
 
 inline constexpr char kMagic[8] = {'T', 'W', 'P', 'L', 'A', 'N', '\r', '\n'};
 inline constexpr uint16_t kMajor = 1;
-inline constexpr uint16_t kMinor = 9;
+inline constexpr uint16_t kMinor = 10;
 inline constexpr uint32_t kLibraryVersion[4] = {8, 5, 3, 1}; // what 8.5 calls major.minor.patch.build
 inline constexpr uint64_t kAlignment = 256;                  // of every section
 inline constexpr uint32_t kMaxSections = 64;

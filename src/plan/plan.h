@@ -71,7 +71,11 @@ struct Target
 {
     std::string backend;     // "cpu", "cuda"
     std::string fingerprint; // device and instruction sets that the choices were made on
-    Block root;
+    Block root;              // of the first optimization profile
+    // Of each profile behind it; empty: they run what `root` says. So does a step without a tactic.
+    std::vector<Block> others;
+
+    Block const& of(size_t profile) const { return profile == 0 || others.empty() ? root : others.at(profile - 1); }
 };
 
 // Shapes (or, for shape tensors, values) of one input under one profile.

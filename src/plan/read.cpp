@@ -299,6 +299,13 @@ Result<Contents> read(void const* bytes, size_t sizeBytes, ReadOptions const& op
         target.backend = copy.text(t->backend());
         target.fingerprint = copy.text(t->fingerprint());
         TW_ASSIGN(target.root, readBlock(*t->root(), *c.graph, copy, 0));
+        if (sizeOf(t->others()) != 0 && sizeOf(t->others()) + 1 != c.profiles.size())
+            return bad("section TARGET has choices for {} of {} optimization profiles", sizeOf(t->others()) + 1,
+                       c.profiles.size());
+        for (flatbuffers::uoffset_t p = 0; p < sizeOf(t->others()); ++p) {
+            TW_ASSIGN(Block other, readBlock(*t->others()->Get(p), *c.graph, copy, 0));
+            target.others.push_back(std::move(other));
+        }
         c.targets.push_back(std::move(target));
     }
     return c;

@@ -281,9 +281,15 @@ Result<std::string> write(Contents const& contents)
         Target const& t = contents.targets[i];
         FlatBufferBuilder& b = targets[i];
         TW_ASSIGN(auto root, block(b, t.root, *contents.graph));
+        std::vector<Offset<fb::Block>> others;
+        for (Block const& of : t.others) {
+            TW_ASSIGN(auto other, block(b, of, *contents.graph));
+            others.push_back(other);
+        }
+        Vector<Offset<fb::Block>> const otherList = others.empty() ? 0 : b.CreateVector(others);
         auto const backend = b.CreateString(t.backend);
         auto const fingerprint = b.CreateString(t.fingerprint);
-        b.Finish(fb::CreateTarget(b, backend, fingerprint, root));
+        b.Finish(fb::CreateTarget(b, backend, fingerprint, root, otherList));
     }
     std::vector<Section> sections{sectionOf(SectionKind::kMeta, metaBuffer),
                                   sectionOf(SectionKind::kGraph, graphBuffer)};

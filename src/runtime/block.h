@@ -121,6 +121,8 @@ struct InputState
 // refuses its inputs is no error: its outputs are as large as the ranges of their symbols allow, else as in `known`.
 Result<std::unique_ptr<Instance>> resolve(LoadedBlock const& block, std::vector<InputState> const& inputs,
                                           Instance const* known = nullptr);
+// The same graph with other kernels. Before anything is placed.
+void moveTo(LoadedBlock const& block, Instance& instance);
 // Offsets of every value and workspace, and what kernels prepare for these shapes. Kernels must be loaded.
 struct Placing
 {

@@ -27,9 +27,10 @@ Result<void> unfoldOtherPanels(ir::Graph& graph, Panels& panels, bool all, ops::
 // Lets go of weights that kernels have packed: an engine keeps each weight once.
 
 // Constants that a step still reads (and small ones) go where `keep` says, or to a copy where it is null or returns
-// null, so that the plan's bytes may go; all others lose their contents. Kernels must be loaded; `graph` is the
-// block's.
-void releaseConstants(ir::Graph& graph, LoadedBlock const& block, std::function<BlobPtr(Blob const&)> const& keep);
+// null, so that the plan's bytes may go; all others lose their contents. Kernels must be loaded; `graph` is that of all
+// blocks.
+void releaseConstants(ir::Graph& graph, std::vector<std::unique_ptr<LoadedBlock>> const& blocks,
+                      std::function<BlobPtr(Blob const&)> const& keep);
 
 // The constants of a graph and of its regions, in an order that copies of the graph have too.
 

@@ -35,24 +35,29 @@ Context::Context(std::shared_ptr<Engine const> engine) : engine_(std::move(engin
 
 Result<void> Context::makeStates()
 {
-    return makeStates(*generation_->block, nullptr, {});
+    return makeStates(*generation_, {});
 }
 
-// Objects of kernels that the block before has, too, stay.
-Result<void> Context::makeStates(LoadedBlock const& block, LoadedBlock const* before, States const& had)
+Result<void> Context::makeStates(Generation const& now, States const& had)
 {
-    for (size_t i = 0; i < block.steps.size(); ++i) {
-        LoadedStep const& step = block.steps[i];
-        LoadedStep const* const old = before ? &before->steps[i] : nullptr;
-        if (auto const* kernel = dynamic_cast<ops::PerContext const*>(step.kernel.get())) {
-            if (old && old->kernel == step.kernel) {
-                states_[&step] = had.at(old);
-            } else {
-                TW_ASSIGN(states_[&step], kernel->makeState(sharedByStates_));
-            }
+    for (auto const& block : now.blocks)
+        TW_TRY(makeStates(*block, had));
+    return {};
+}
+
+// Objects of kernels that had one stay.
+Result<void> Context::makeStates(LoadedBlock const& block, States const& had)
+{
+    for (LoadedStep const& step : block.steps) {
+        auto const* kernel = dynamic_cast<ops::PerContext const*>(step.kernel.get());
+        if (kernel && !states_.contains(step.kernel.get())) {
+            if (auto const old = had.find(step.kernel.get()); old != had.end())
+                states_.insert(*old);
+            else
+                TW_SET(states_[step.kernel.get()], kernel->makeState(sharedByStates_));
         }
-        for (size_t r = 0; r < step.regions.size(); ++r)
-            TW_TRY(makeStates(*step.regions[r], old ? old->regions[r].get() : nullptr, had));
+        for (auto const& region : step.regions)
+            TW_TRY(makeStates(*region, had));
     }
     return {};
 }
@@ -60,7 +65,7 @@ Result<void> Context::makeStates(LoadedBlock const& block, LoadedBlock const* be
 void Context::lendStates(Instance& instance) const
 {
     for (size_t i = 0; i < instance.block->steps.size(); ++i) {
-        auto const state = states_.find(&instance.block->steps[i]);
+        auto const state = states_.find(instance.block->steps[i].kernel.get());
         if (state != states_.end())
             instance.kept[i] = std::make_unique<ops::Lent>(state->second);
         for (auto const& region : instance.regions[i])
@@ -162,7 +167,7 @@ Result<void> Context::follow()
     cache_.clear();
     auto const before = std::exchange(generation_, std::move(now));
     States const had = std::exchange(states_, {});
-    return had.empty() ? Result<void>() : makeStates(*generation_->block, before->block.get(), had);
+    return had.empty() ? Result<void>() : makeStates(*generation_, had);
 }
 
 Result<std::shared_ptr<Instance>> Context::instance()
@@ -186,7 +191,7 @@ Result<std::shared_ptr<Instance>> Context::instance()
         }
     }
     TW_TRY(checkEqualDims(engine_->graph(), states));
-    TW_ASSIGN(auto fresh, resolve(*generation_->block, states));
+    TW_ASSIGN(auto fresh, resolve(generation_->block(profile_), states));
     std::shared_ptr<Instance> made = std::move(fresh);
     made->owner = generation_;
     TW_TRY(placeInArena(*made, {.like = generation_->example.get()}));

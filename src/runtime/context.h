@@ -44,8 +44,10 @@ public:
     uint64_t* randomState() { return &randomState_; }
 
 private:
-    using States = std::map<LoadedStep const*, std::shared_ptr<ops::Kept>>;
-    Result<void> makeStates(LoadedBlock const& block, LoadedBlock const* before, States const& had);
+    using States = std::map<ops::Kernel const*, std::shared_ptr<ops::Kept>>;
+    // `had`: of the generation before.
+    Result<void> makeStates(Generation const& now, States const& had);
+    Result<void> makeStates(LoadedBlock const& block, States const& had);
     void lendStates(Instance& instance) const;
     struct Input
     {

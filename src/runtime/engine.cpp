@@ -41,18 +41,29 @@ int Engine::ioIndex(std::string const& name) const
     return it == ioIndex_.end() ? -1 : it->second;
 }
 
-Result<Loaded> Engine::loadGeneration(Generation& g, ir::Graph const& graph, LoadOptions const& options) const
+Result<Loaded> Engine::loadGeneration(Generation& g, Generation const* like, ir::Graph const& graph,
+                                      LoadOptions const& options) const
 {
-    g.block = outlineBlock(graph);
+    size_t const kinds = planned_ && !planned_->others.empty() ? contents_.profiles.size() : 1;
+    for (size_t p = 0; p < kinds; ++p)
+        g.blocks.push_back(outlineBlock(graph));
     g.arenaBytes = 0;
-    TW_ASSIGN(NetworkShapes shapes, resolveProfiles(contents_, *g.block));
-    auto loaded = loadKernels(*g.block, planned_, shapes.opt(), shapes.max(), options);
-    auto const& source = device::SourceScope::current();
-    if (uint64_t const bytes = source ? source->takeFailure() : 0)
-        return failedAllocation("the IGpuAllocator gave no memory for {} bytes of weights, aligned as cudaMalloc does",
-                                bytes);
-    TW_ASSIGN(Loaded const kernels, std::move(loaded));
-    for (ProfileShapes& profile : shapes.profiles) {
+    TW_ASSIGN(NetworkShapes shapes, resolveProfiles(contents_, g.block()));
+    Loaded kernels;
+    for (int p = 0; p < int(kinds); ++p) {
+        SharedKernels const shared{like ? &like->block(p) : nullptr, p > 0 ? &g.block() : nullptr};
+        auto loaded = loadKernels(g.block(p), planned_ ? &planned_->of(size_t(p)) : nullptr, shapes.opt(size_t(p)),
+                                  shapes.max(), options, shared);
+        auto const& source = device::SourceScope::current();
+        if (uint64_t const bytes = source ? source->takeFailure() : 0)
+            return failedAllocation(
+                "the IGpuAllocator gave no memory for {} bytes of weights, aligned as cudaMalloc does", bytes);
+        TW_ASSIGN(Loaded const these, std::move(loaded));
+        kernels.add(these);
+    }
+    for (size_t p = 0; p < shapes.profiles.size(); ++p) {
+        ProfileShapes& profile = shapes.profiles[p];
+        moveTo(g.block(int(p)), profile.largest());
         TW_TRY(placeInArena(profile.largest(), {.workers = options.cuda ? &serialWorkers() : options.workers}));
         g.arenaBytes = std::max(g.arenaBytes, profile.largest().arenaBytes);
         if (isStatic(graph)) {
@@ -63,8 +74,8 @@ Result<Loaded> Engine::loadGeneration(Generation& g, ir::Graph const& graph, Loa
             g.largest.push_back(std::move(largest));
         }
     }
-    if (options.cuda)
-        TW_TRY(uploadConstants(*g.block, options.like, options.cuda->device));
+    for (int p = 0; options.cuda && p < int(kinds); ++p)
+        TW_TRY(uploadConstants(g.block(p), p > 0 ? &g.block() : like ? &like->block() : nullptr, options.cuda->device));
     return kernels;
 }
 
@@ -99,7 +110,7 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
         bool const fits = t.fingerprint == options.fingerprint;
         if (t.backend != (options.cuda ? "cuda" : "cpu") || exactDevice || (e->planned_ && !fits))
             continue;
-        e->planned_ = &t.root;
+        e->planned_ = &t;
         tunedOn = t.fingerprint;
         exactDevice = fits;
     }
@@ -123,12 +134,14 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
     Loaded kernels;
     auto const first = std::make_shared<Generation>();
     auto loadAll = [&]() -> Result<void> {
-        TW_ASSIGN(kernels, e->loadGeneration(*first, *c.graph, options));
+        first->blocks.clear();
+        TW_ASSIGN(kernels, e->loadGeneration(*first, nullptr, *c.graph, options));
         first->usesPanels = kernels.inPanels > 0;
         return {};
     };
     if (options.cuda && e->planned_)
-        TW_TRY(checkLibraries(*outlineBlock(*c.graph), *e->planned_, options));
+        for (size_t p = 0; p <= e->planned_->others.size(); ++p)
+            TW_TRY(checkLibraries(*outlineBlock(*c.graph), e->planned_->of(p), options));
     auto loaded = loadAll();
     if (!loaded.ok() && options.cuda && e->planned_) { // such as code for another GPU
         if (options.log)
@@ -139,10 +152,11 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
     }
     TW_TRY(std::move(loaded));
     if (!c.refittable)
-        releaseConstants(*c.graph, *first->block, options.keep);
+        releaseConstants(*c.graph, first->blocks, options.keep);
     e->usesPanels_ = first->usesPanels;
     e->arenaBytes_ = first->arenaBytes;
-    e->outline_ = outlineOf(*first->block);
+    for (auto const& block : first->blocks)
+        e->outlines_.push_back(outlineOf(*block));
     e->generation_ = first;
     if (options.log && kernels.replaced > 0 && !e->planned_)
         options.log->warning(
@@ -153,7 +167,7 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
         options.log->info("{} kernels of the plan are for another CPU, and others take their place here: {} of the "
                           "same algorithm for this CPU's instructions, {} of another one by estimate",
                           kernels.retargeted, kernels.retargeted - kernels.byEstimate, kernels.byEstimate);
-    static plan::Block const kNoChoices;
+    static plan::Target const kNoChoices;
     if (!e->planned_)
         e->planned_ = &kNoChoices;
     e->again_ = options;

@@ -36,7 +36,6 @@ struct LoadOptions
     std::map<ir::Value const*, ops::PanelOrder> const* panels = nullptr;
     // Of kernels that were loaded before for the same constants, or will be; null: kernels share among themselves.
     ops::PackedConstants* packed = nullptr;
-    LoadedBlock const* like = nullptr;        // with other weights: kernels that read none of them are shared
     std::shared_ptr<void const> keepsGraph;   // what kernels that are loaded need as long as they live
     int threads = 1;                          // that contexts will run on, the caller included
     bool retargets = false;                   // the plan was tuned on another CPU (Engine::load() sees to it)
@@ -56,6 +55,7 @@ struct Loaded
     int retargeted = 0, byEstimate = 0; // kernels for this CPU in place of those for another; with another algorithm
     int inPanels = 0;                   // kernels that use constants where they lie
 
+    void add(Loaded const& other);
     // "3 kernels of the plan cannot run <where>: ..."; what runs in the place of those that were refused.
     std::string inOtherPlaces(std::string const& where) const;
 };
@@ -69,8 +69,11 @@ public:
 
     plan::Contents const& contents() const { return contents_; }
     ir::Graph const& graph() const { return *contents_.graph; }
-    // Steps and values without kernels; those of every generation have the same places.
-    LoadedBlock const& block() const { return *outline_; }
+    // Steps, with their tactics, and values, without kernels; those of every generation and profile have the same places.
+    LoadedBlock const& block(int profile = 0) const
+    {
+        return *outlines_[profile < int(outlines_.size()) ? size_t(profile) : 0];
+    }
     // What runs now.
     std::shared_ptr<Generation const> generation() const;
     // Makes the next generation, with other elements of some sources, and lets it run from then on; on an error nothing
@@ -78,7 +81,7 @@ public:
     Result<void> refit(NewWeights const& weights, Workers& workers, Log* log);
     // Whether refit() has changed anything since the plan was read.
     bool isRefitted() const { return generation()->recipes != nullptr; }
-    plan::Block const& planned() const { return *planned_; }
+    plan::Target const& planned() const { return *planned_; }
     // Bytes of a context's arena that suffice for every shape of every profile, before any refit.
     int64_t arenaBytes() const { return arenaBytes_; }
     // Workers that kernels were loaded for: execute() may be given fewer, not more.
@@ -93,10 +96,12 @@ public:
 
 private:
     Engine() = default;
-    Result<Loaded> loadGeneration(Generation& g, ir::Graph const& graph, LoadOptions const& options) const;
+    // `like`: with other weights; kernels that read none of them are shared. Null: the first generation.
+    Result<Loaded> loadGeneration(Generation& g, Generation const* like, ir::Graph const& graph,
+                                  LoadOptions const& options) const;
     plan::Contents contents_;
-    plan::Block const* planned_ = nullptr;
-    std::unique_ptr<LoadedBlock> outline_; // of the contents' graph
+    plan::Target const* planned_ = nullptr;
+    std::vector<std::unique_ptr<LoadedBlock>> outlines_; // of the contents' graph, as Generation::blocks
     std::shared_ptr<Generation const> generation_;
     mutable std::mutex mutex_; // of generation_
     std::mutex refitting_;     // held as long as one is being made
@@ -109,9 +114,16 @@ private:
     std::shared_ptr<cuda::Target const> cuda_;
 };
 
+// Blocks of the same graph whose kernels may be shared; null: there is none.
+struct SharedKernels
+{
+    LoadedBlock const* like = nullptr;  // with other weights: what reads none of them
+    LoadedBlock const* first = nullptr; // of the first profile: of steps without a tactic in `planned`
+};
+
 // Loads the kernels of every step, regions included. `planned` may be null: plain kernels.
 Result<Loaded> loadKernels(LoadedBlock& block, plan::Block const* planned, Instance const& opt, Instance const& max,
-                           LoadOptions const& options);
+                           LoadOptions const& options, SharedKernels const& shared = {});
 
 // An error where a kernel of the plan is one of a library that cannot be used here.
 Result<void> checkLibraries(LoadedBlock const& block, plan::Block const& planned, LoadOptions const& options);

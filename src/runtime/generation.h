@@ -16,7 +16,8 @@ namespace tw::runtime {
 struct Generation
 {
     std::shared_ptr<ir::Graph const> graph; // null: that of the engine's contents
-    std::unique_ptr<LoadedBlock> block;
+    // With the kernels of each optimization profile, which share what they have in common; one: for all profiles.
+    std::vector<std::unique_ptr<LoadedBlock>> blocks;
     std::unique_ptr<Instance const> example; // with the shapes of static inputs, placed; null when there are others
     // By profile, placed, where shapes are dynamic: the largest that are known to run, without what kernels prepare.
     std::vector<std::unique_ptr<Instance const>> largest;
@@ -25,6 +26,12 @@ struct Generation
     // Of a refittable engine: recipes with the weights of now, and what they give; null: as in the plan.
     std::shared_ptr<ir::Graph const> recipes;
     std::vector<BlobPtr> made;
+
+    // -1: no profile is chosen yet.
+    LoadedBlock& block(int profile = 0) const
+    {
+        return *blocks[profile > 0 && profile < int(blocks.size()) ? size_t(profile) : 0];
+    }
 };
 
 // New elements of sources, by position among the constants of the recipes (constants.h).

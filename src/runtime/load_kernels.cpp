@@ -57,9 +57,10 @@ class Loader
 public:
     explicit Loader(LoadOptions const& options) : options_(options), packed_(options.packed ? options.packed : &own_) {}
 
-    Result<void> load(LoadedBlock& block, plan::Block const* planned, Instance const& opt, Instance const& max)
+    Result<void> load(LoadedBlock& block, plan::Block const* planned, Instance const& opt, Instance const& max,
+                      SharedKernels const& shared)
     {
-        TW_TRY(collect(block, planned, opt, max, options_.like));
+        TW_TRY(collect(block, planned, opt, max, shared));
         // Large weights first, so that no worker is left with one at the end.
         std::ranges::stable_sort(tasks_,
                                  [](Task const& a, Task const& b) { return a.constantBytes > b.constantBytes; });
@@ -118,22 +119,34 @@ private:
         for (size_t i = 0; i < mine.size(); ++i)
             if (mine[i] && mine[i]->isConstant() && mine[i]->constant->data != its[i]->constant->data)
                 return false;
-        step.kernel = like.kernel;
-        step.tactic = like.tactic;
+        share(step, like);
         return step.kernel != nullptr;
     }
-    Result<void> collect(LoadedBlock& block, plan::Block const* planned, Instance const& opt, Instance const& max,
-                         LoadedBlock const* like)
+    static void share(LoadedStep& step, LoadedStep const& with)
     {
+        step.kernel = with.kernel;
+        step.tactic = with.tactic;
+    }
+    Result<void> collect(LoadedBlock& block, plan::Block const* planned, Instance const& opt, Instance const& max,
+                         SharedKernels const& shared)
+    {
+        auto const [like, first] = shared;
         for (size_t i = 0; i < block.steps.size(); ++i) {
             LoadedStep& step = block.steps[i];
             plan::Step const* choice = planned && i < planned->steps.size() ? &planned->steps[i] : nullptr;
             for (size_t r = 0; r < step.regions.size(); ++r) {
+                SharedKernels const inner{like ? like->steps[i].regions[r].get() : nullptr,
+                                          first ? first->steps[i].regions[r].get() : nullptr};
                 TW_TRY(collect(*step.regions[r], choice && r < choice->regions.size() ? &choice->regions[r] : nullptr,
-                               *opt.regions[i][r], *max.regions[i][r],
-                               like ? like->steps[i].regions[r].get() : nullptr));
+                               *opt.regions[i][r], *max.regions[i][r], inner));
             }
-            if (!step.regions.empty() || (like && takeOver(step, like->steps[i])))
+            if (!step.regions.empty())
+                continue;
+            if (first && choice && choice->choice.tactic == 0) {
+                share(step, first->steps[i]);
+                continue;
+            }
+            if (like && takeOver(step, like->steps[i]))
                 continue;
             Task t;
             t.step = &step;
@@ -329,6 +342,16 @@ Result<void> checkLibraries(LoadedBlock const& block, plan::Block const& planned
     return {};
 }
 
+void Loaded::add(Loaded const& other)
+{
+    replaced += other.replaced;
+    refused += other.refused;
+    plain += other.plain;
+    retargeted += other.retargeted;
+    byEstimate += other.byEstimate;
+    inPanels += other.inPanels;
+}
+
 std::string Loaded::inOtherPlaces(std::string const& where) const
 {
     std::string const text = fmt::format("{} kernels of the plan cannot run {}, and ", refused, where);
@@ -355,10 +378,10 @@ ops::Problem problemOf(LoadedStep const& step, Instance const& opt, Instance con
 }
 
 Result<Loaded> loadKernels(LoadedBlock& block, plan::Block const* planned, Instance const& opt, Instance const& max,
-                           LoadOptions const& options)
+                           LoadOptions const& options, SharedKernels const& shared)
 {
     Loader loader(options);
-    TW_TRY(loader.load(block, planned, opt, max));
+    TW_TRY(loader.load(block, planned, opt, max, shared));
     return loader.loaded();
 }
 

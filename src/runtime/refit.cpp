@@ -101,10 +101,9 @@ Result<void> Engine::refit(NewWeights const& weights, Workers& workers, Log* log
     LoadOptions options = again_;
     options.log = log;
     options.workers = &workers;
-    options.like = now->block.get();
     options.keepsGraph = graph;
-    TW_ASSIGN(Loaded const kernels, loadGeneration(*next, *graph, options));
-    if (log && kernels.refused > 0 && !planned_->steps.empty())
+    TW_ASSIGN(Loaded const kernels, loadGeneration(*next, now.get(), *graph, options));
+    if (log && kernels.refused > 0 && !planned_->root.steps.empty())
         log->warning(kernels.inOtherPlaces("with the new weights"));
     std::lock_guard const lock(mutex_);
     generation_ = std::move(next);

@@ -16,25 +16,29 @@ class Releaser
 {
 public:
     explicit Releaser(std::function<BlobPtr(Blob const&)> const& keep) : keep_(keep) {}
-    void run(ir::Graph& graph, LoadedBlock const& block)
+    // `blocks`: of the graph, one for each set of kernels.
+    void run(ir::Graph& graph, std::vector<LoadedBlock const*> const& blocks)
     {
         std::set<ir::Value const*> read(graph.outputs.begin(), graph.outputs.end());
-        for (LoadedStep const& step : block.steps) {
-            ir::Node const& node = *step.node;
-            for (size_t i = 0; i < node.inputs.size(); ++i) {
-                bool const packed =
-                    step.kernel && !step.host && !ir::isShapeInput(node, i) && !step.kernel->readsConstant(i);
-                if (!packed)
-                    read.insert(node.inputs[i]);
+        for (LoadedBlock const* block : blocks)
+            for (LoadedStep const& step : block->steps) {
+                ir::Node const& node = *step.node;
+                for (size_t i = 0; i < node.inputs.size(); ++i) {
+                    bool const packed =
+                        step.kernel && !step.host && !ir::isShapeInput(node, i) && !step.kernel->readsConstant(i);
+                    if (!packed)
+                        read.insert(node.inputs[i]);
+                }
             }
-        }
         keep(graph, &read);
-        for (size_t i = 0; i < block.steps.size(); ++i) {
+        for (size_t i = 0; i < graph.nodes.size(); ++i) {
             ir::Node& node = *graph.nodes[i];
             if (node.body)
                 keep(*node.body, nullptr);
             for (size_t r = 0; r < node.regions.size(); ++r)
-                run(*node.regions[r], *block.steps[i].regions[r]);
+                run(*node.regions[r], mapped<LoadedBlock const*>(blocks, [&](LoadedBlock const* block) {
+                    return block->steps[i].regions[r].get();
+                }));
         }
     }
 
@@ -69,9 +73,10 @@ private:
 
 } // namespace
 
-void releaseConstants(ir::Graph& graph, LoadedBlock const& block, std::function<BlobPtr(Blob const&)> const& keep)
+void releaseConstants(ir::Graph& graph, std::vector<std::unique_ptr<LoadedBlock>> const& blocks,
+                      std::function<BlobPtr(Blob const&)> const& keep)
 {
-    Releaser(keep).run(graph, block);
+    Releaser(keep).run(graph, mapped<LoadedBlock const*>(blocks, [](auto const& block) { return block.get(); }));
 }
 
 } // namespace tw::runtime

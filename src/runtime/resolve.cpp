@@ -265,6 +265,15 @@ Result<std::unique_ptr<Instance>> resolve(LoadedBlock const& block, std::vector<
     return inst;
 }
 
+void moveTo(LoadedBlock const& block, Instance& instance)
+{
+    instance.block = &block;
+    for (size_t i = 0; i < instance.regions.size(); ++i)
+        for (size_t r = 0; r < instance.regions[i].size(); ++r)
+            if (instance.regions[i][r])
+                moveTo(*block.steps[i].regions[r], *instance.regions[i][r]);
+}
+
 TensorRef Instance::shapeOf(int value) const
 {
     ValueState const& s = values[size_t(value)];

@@ -14,10 +14,7 @@ constexpr size_t kMostRivals = TimingCache::kMaxRivals, kMostReason = 300, kMost
 
 std::string describe(Candidate const& c)
 {
-    std::string name = c.tactic->name();
-    for (size_t i = 0; i < c.config.size() && i < kMostConfig; ++i)
-        name += fmt::format("{}{}", i ? "," : "[", c.config[i]);
-    return name + (c.config.empty() ? "" : "]");
+    return nameWithConfig(c.tactic->name(), c.config);
 }
 
 std::string describeIn(ops::Problem const& problem, Candidate const& c)
@@ -52,6 +49,13 @@ std::string whyLost(std::vector<Candidate> const& good, size_t i, size_t winner,
 }
 
 } // namespace
+
+std::string nameWithConfig(std::string name, ops::Config const& config)
+{
+    for (size_t i = 0; i < config.size() && i < kMostConfig; ++i)
+        name += fmt::format("{}{}", i ? "," : "[", config[i]);
+    return name + (config.empty() ? "" : "]");
+}
 
 Rivals::Rivals(std::span<ops::Problem const> problems, Options const& options)
     : problems_(problems), options_(options), texts_(problems.size()), unsupported_(problems.size()),

@@ -10,6 +10,9 @@
 
 namespace tw::tune {
 
+// A tactic with its config, as rivals are named.
+std::string nameWithConfig(std::string name, ops::Config const& config);
+
 // The candidates that were not chosen, and why.
 class Rivals
 {

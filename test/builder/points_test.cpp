@@ -57,7 +57,8 @@ public:
 struct Outcome
 {
     bool ok = false;
-    std::string log, chosen; // by the one layer
+    std::string log, chosen; // by the one layer, in the first profile
+    std::string chosenNext;  // in the second one
     bool isRefused(std::string const& name, std::string const& where = {}) const
     {
         size_t const at = log.find("tactic " + name + " computes wrong values");
@@ -80,10 +81,14 @@ Outcome build(plan::Contents c, tune::TimingCache* cache = nullptr)
     options.log = &log;
     auto const built = builder::build(c, options);
     EXPECT_TRUE(built.ok()) << built.error().message;
-    Outcome out{built.ok(), log.text, {}};
-    for (size_t i = 0; built.ok() && i < c.graph->nodes.size(); ++i)
-        if (!c.graph->nodes[i]->outputs[0]->host)
-            out.chosen = c.targets[0].root.steps[i].choice.name;
+    Outcome out{built.ok(), log.text, {}, {}};
+    for (size_t i = 0; built.ok() && i < c.graph->nodes.size(); ++i) {
+        if (c.graph->nodes[i]->outputs[0]->host)
+            continue;
+        out.chosen = c.targets[0].root.steps[i].choice.name;
+        plan::Choice const& next = c.targets[0].of(1).steps[i].choice;
+        out.chosenNext = next.tactic == 0 ? out.chosen : next.name;
+    }
     return out;
 }
 
@@ -182,17 +187,25 @@ TEST(Points, WrongAtLargeSizes)
     EXPECT_TRUE(buildRelu({{1, 8, 5'000'000}}).isRefused(kRelu, "at shapes between minimum and maximum"));
 }
 
-TEST(Points, WrongInAnotherProfile)
+// Each profile has its kernels: what is wrong in one is refused there alone.
+TEST(Points, WrongInOneProfile)
 {
     std::vector<Range> const profiles = {{1, 4, 8}, {16, 100, 300}};
     for (auto const& [n, where] :
          {std::pair<int64_t, char const*>{16, "at the minimum shapes of optimization profile 1"},
-          {100, "at the optimum shapes of optimization profile 1"},
+          {100, ""}, // the optimum, where all others are checked first
           {300, "at the maximum shapes of optimization profile 1"},
           {8, "at the maximum shapes of optimization profile 0"}}) {
         isWrongAt = [at = n](int64_t rows) { return rows == at; };
-        EXPECT_TRUE(buildRelu(profiles).isRefused(kRelu, where)) << where;
+        Outcome const out = buildRelu(profiles);
+        EXPECT_NE(out.log.find(where), std::string::npos) << where << out.log;
+        EXPECT_NE(out.log.find(std::string(kRelu) + " computes wrong values"), std::string::npos) << where << out.log;
+        EXPECT_EQ(out.log.find(n > 8 ? "of optimization profile 0" : "of optimization profile 1"), std::string::npos)
+            << out.log;
+        EXPECT_NE(n > 8 ? out.chosenNext : out.chosen, kRelu) << where;
     }
+    isWrongAt = [](int64_t n) { return n > 8 && n < 16; };
+    EXPECT_FALSE(buildRelu(profiles).isRefused(kRelu)) << "these sizes are not asked for";
 }
 
 // Sizes that come from the elements of a tensor.

@@ -128,10 +128,10 @@ Result<std::shared_ptr<runtime::Engine>> loadEngine(plan::Contents contents)
 }
 
 Result<std::vector<Tensor>> runEngine(std::shared_ptr<runtime::Engine const> engine,
-                                      std::vector<TensorRef> const& inputs)
+                                      std::vector<TensorRef> const& inputs, int profile)
 {
     runtime::Context context(engine);
-    context.setProfile(0);
+    context.setProfile(profile);
     for (size_t i = 0; i < inputs.size(); ++i) {
         TW_TRY(context.setInputShape(int(i), inputs[i].dims));
         TW_TRY(context.setInputContents(int(i), inputs[i]));
@@ -177,6 +177,21 @@ Result<std::vector<Tensor>> runEngine(std::shared_ptr<runtime::Engine const> eng
     return results;
 }
 
+void addPlainProfile(plan::Contents& c)
+{
+    c.profiles.push_back(c.profiles[0]);
+    for (plan::Target& t : c.targets) {
+        plan::Block own;
+        for (plan::Step const& step : t.root.steps) {
+            own.steps.push_back({step.node, {}, {}});
+            ops::Tactic const& plain = *c.graph->nodes[size_t(step.node)]->op->cpuTactics->back();
+            if (&step == &t.root.steps.back())
+                own.steps.back().choice = {plain.id(), plain.name(), plain.version(), {}, {}};
+        }
+        t.others.push_back(std::move(own));
+    }
+}
+
 Result<void> writeSaved(std::string const& stem)
 {
     plan::Contents c = refittableNetwork();
@@ -197,6 +212,7 @@ Result<void> writeSaved(std::string const& stem)
         c.graph->addConstant("fc.w again", DataType::kFloat, ir::extentsOf(fc->shape), fc->constant);
     c.panels[conv] = {{1, 3}, 1, 3, 3, 1, false};
     c.panels[fc] = c.panels[again] = {{4, 6}, 64, 1, 1, 1, true};
+    addPlainProfile(c);
     TW_ASSIGN(std::string bytes, plan::write(c));
     std::ofstream(stem + ".plan", std::ios::binary) << bytes;
     std::ofstream text(stem + ".txt");

@@ -27,7 +27,10 @@ Tensor smallNetworkInput(int64_t batch);
 Result<std::shared_ptr<runtime::Engine>> loadEngine(plan::Contents contents);
 // Inputs in the order of the graph's.
 Result<std::vector<Tensor>> runEngine(std::shared_ptr<runtime::Engine const> engine,
-                                      std::vector<TensorRef> const& inputs);
+                                      std::vector<TensorRef> const& inputs, int profile = 0);
+
+// A second profile with the ranges of the first, whose last step runs the plain kernel.
+void addPlainProfile(plan::Contents& contents);
 
 // Writes <stem>.plan and <stem>.txt (the outputs of the reference for batch 2).
 Result<void> writeSaved(std::string const& stem);

@@ -126,12 +126,56 @@ TEST(PlanRoundTrip, BodiesAndSharedWeights)
         << "shared weights are written once";
 }
 
+// Kernels of one profile may be others than those of the first; what they share is loaded once.
+TEST(PlanRoundTrip, ChoicesOfProfilesSurvive)
+{
+    plan::Contents c = smallNetwork();
+    std::unique_ptr<ir::Graph> const network = c.graph->clone();
+    ASSERT_TRUE(buildContents(c).ok());
+    addPlainProfile(c);
+    std::string const bytes = written(c);
+    expectStable(bytes);
+    auto read = plan::read(bytes.data(), bytes.size());
+    ASSERT_TRUE(read.ok()) << read.error().message;
+    auto engine = loadEngine(std::move(*read));
+    ASSERT_TRUE(engine.ok()) << engine.error().message;
+    auto const now = (*engine)->generation();
+    ASSERT_EQ(now->blocks.size(), 2u);
+    for (size_t i = 0; i < now->block().steps.size(); ++i) {
+        bool const isShared = i + 1 < now->block().steps.size();
+        EXPECT_EQ(now->block(0).steps[i].kernel == now->block(1).steps[i].kernel, isShared) << i;
+    }
+    runtime::LoadedStep const& own = now->block(1).steps.back();
+    EXPECT_EQ(own.tactic, own.node->op->cpuTactics->back());
+    Tensor const x = smallNetworkInput(3);
+    auto const want = interp::run(*network, {x.ref()});
+    ASSERT_TRUE(want.ok());
+    for (int profile : {0, 1}) {
+        auto const got = runEngine(*engine, {x.ref()}, profile);
+        ASSERT_TRUE(got.ok()) << got.error().message;
+        EXPECT_EQ(compare((*got)[0].ref(), (*want)[0].ref(), {}), "") << profile;
+    }
+}
+
+TEST(PlanRoundTrip, ChoicesForSomeProfilesAreRefused)
+{
+    plan::Contents c = smallNetwork();
+    ASSERT_TRUE(buildContents(c).ok());
+    addPlainProfile(c);
+    c.profiles.push_back(c.profiles[0]);
+    std::string const bytes = written(c);
+    auto const read = plan::read(bytes.data(), bytes.size());
+    ASSERT_FALSE(read.ok());
+    EXPECT_NE(read.error().message.find("2 of 3 optimization profiles"), std::string::npos) << read.error().message;
+}
+
 // A refit of the engine that was loaded gives what the network gives with the new weights.
 TEST(PlanRoundTrip, RecipesSurvive)
 {
     plan::Contents c = refittableNetwork();
     std::unique_ptr<ir::Graph> const network = c.graph->clone();
     ASSERT_TRUE(buildContents(c).ok());
+    addPlainProfile(c);
     EXPECT_EQ(c.made.size(), 3u);
     std::string const bytes = written(c);
     expectStable(bytes);
@@ -159,9 +203,12 @@ TEST(PlanRoundTrip, RecipesSurvive)
     ASSERT_TRUE(refitted.ok()) << refitted.error().message;
     Tensor const x = smallNetworkInput(3);
     auto const want = interp::run(*network, {x.ref()});
-    auto const got = runEngine(*engine, {x.ref()});
-    ASSERT_TRUE(want.ok() && got.ok());
-    EXPECT_EQ(compare((*got)[0].ref(), (*want)[0].ref(), {}), "");
+    ASSERT_TRUE(want.ok());
+    for (int profile : {0, 1}) {
+        auto const got = runEngine(*engine, {x.ref()}, profile);
+        ASSERT_TRUE(got.ok());
+        EXPECT_EQ(compare((*got)[0].ref(), (*want)[0].ref(), {}), "") << profile;
+    }
 }
 
 TEST(PlanRoundTrip, EverySettingSurvives)
@@ -187,7 +234,10 @@ TEST(PlanRoundTrip, EverySettingSurvives)
     c.graph->nodes[0]->layers = {"conv", "and more"};
     c.targets[0].root.steps[0].choice.image = std::string("bytes\0with zeros", 16);
     c.targets[0].root.steps[0].choice.config = {1, -2, 3};
-    c.targets.push_back(plan::Target{"cuda", "sm_90", c.targets[0].root});
+    plan::Block other = c.targets[0].root;
+    other.steps[0].choice = {.microseconds = 3};
+    c.targets[0].others = {};
+    c.targets.push_back(plan::Target{"cuda", "sm_90", c.targets[0].root, {other}});
     std::string const bytes = written(c);
     expectStable(bytes);
     auto r = plan::read(bytes.data(), bytes.size());
@@ -205,6 +255,8 @@ TEST(PlanRoundTrip, EverySettingSurvives)
     EXPECT_EQ(r->targets[1].backend, "cuda");
     EXPECT_EQ(r->targets[1].fingerprint, "sm_90");
     EXPECT_EQ(r->targets[1].root, c.targets[1].root);
+    EXPECT_TRUE(r->targets[0].others.empty());
+    EXPECT_EQ(r->targets[1].others, c.targets[1].others);
     ir::Node const &a = *r->graph->nodes[0], &b = *c.graph->nodes[0];
     EXPECT_EQ(a.precision, b.precision);
     EXPECT_EQ(a.outputTypes, b.outputTypes);
@@ -428,21 +480,26 @@ void expectTacticsAreThere(plan::Contents const& read)
 // Plans of each minor version stay readable and keep their meaning, on any CPU.
 TEST(PlanSaved, LoadsAndGivesTheRecordedOutputs)
 {
-    for (char const* version : {"v1_0", "v1_1", "v1_2", "v1_3", "v1_4", "v1_5", "v1_6", "v1_7", "v1_8", "v1_9"}) {
+    for (int minor = 0; minor <= plan::kMinor; ++minor) {
+        std::string const version = fmt::format("v1_{}", minor);
         SCOPED_TRACE(version);
-        std::string const bytes = savedPlan(version);
+        std::string const bytes = savedPlan(version.c_str());
         auto read = plan::read(bytes.data(), bytes.size());
         ASSERT_TRUE(read.ok()) << read.error().message;
         EXPECT_EQ(read->notes.at("made by"), "test_plan");
-        size_t const panels = std::strcmp(version, "v1_3") < 0 ? 0 : std::strcmp(version, "v1_4") < 0 ? 2 : 3;
-        EXPECT_EQ(read->panels.size(), panels);
+        EXPECT_EQ(read->panels.size(), minor < 3 ? 0u : minor < 4 ? 2u : 3u);
+        size_t const profiles = minor < 10 ? 1 : 2;
+        EXPECT_EQ(read->profiles.size(), profiles);
+        EXPECT_EQ(read->targets.at(0).others.size(), profiles - 1);
         expectTacticsAreThere(*read);
         auto engine = loadEngine(std::move(*read));
         ASSERT_TRUE(engine.ok()) << engine.error().message;
         Tensor const x = smallNetworkInput(2);
-        auto got = runEngine(*engine, {x.ref()});
-        ASSERT_TRUE(got.ok()) << got.error().message;
-        expectSaved(version, (*got)[0].ref());
+        for (int profile = 0; profile < int(profiles); ++profile) {
+            auto got = runEngine(*engine, {x.ref()}, profile);
+            ASSERT_TRUE(got.ok()) << got.error().message;
+            expectSaved(version.c_str(), (*got)[0].ref());
+        }
     }
 }
 

@@ -96,11 +96,11 @@ TEST(PlanUntrusted, Versions)
     std::string b = goodPlan();
     put<uint16_t>(b, offsetof(plan::FileHeader, major), 2);
     setHash(b);
-    expectError(b, "expecting format version 1.9 got 2.9, please rebuild");
+    expectError(b, "expecting format version 1.10 got 2.10, please rebuild");
     b = goodPlan();
     put<uint16_t>(b, offsetof(plan::FileHeader, minor), plan::kMinor + 1);
     setHash(b);
-    expectError(b, "expecting format version 1.9 got 1.10, please rebuild");
+    expectError(b, "expecting format version 1.10 got 1.11, please rebuild");
     b = goodPlan();
     put<uint32_t>(b, offsetof(plan::FileHeader, library) + 4, 6);
     setHash(b);

@@ -162,7 +162,7 @@ std::string InspectorObject::layer(int index, bool json) const
     plan::Contents const& contents = state->core->contents();
     int const profile = index / state->stepCount();
     index %= state->stepCount();
-    runtime::LoadedStep const& step = state->core->block().steps[size_t(index)];
+    runtime::LoadedStep const& step = state->core->block(profile).steps[size_t(index)];
     ir::Node const& node = *step.node;
     std::string const name = EngineState::ofProfile(node.name, profile);
     if (contents.profilingVerbosity == kNone)
@@ -210,8 +210,10 @@ std::string InspectorObject::layer(int index, bool json) const
     if (node.device.value.kind == ir::DeviceKind::kDla)
         j["Device"] = fmt::format("DLA core {} of {} ({})", node.device.value.core, dla::nameOf(contents.dlaModel),
                                   dla::kNotTheDevice);
-    if (plan::Block const& p = state->core->planned(); index < int(p.steps.size())) {
-        plan::Choice const& choice = p.steps[size_t(index)].choice;
+    if (plan::Block const& p = state->core->planned().of(size_t(profile)); index < int(p.steps.size())) {
+        plan::Choice choice = p.steps[size_t(index)].choice;
+        if (choice.tactic == 0) // that of the first profile
+            choice.config = state->core->planned().root.steps[size_t(index)].choice.config;
         addReport(j, node, choice);
         if (instance && choice.limitMicroseconds > 0 && !instance->skipped[size_t(index)])
             addWork(j, step, *instance);
@@ -289,7 +291,7 @@ char const* IEngineInspector::getEngineInformation(LayerInformationFormat format
         for (int k = 0; k < count; ++k)
             j["Layers"].push_back(Json::parse(i.layer(k, true)));
         j["Bindings"] = i.state->bindingNames;
-        addSums(j, *contents.graph, i.state->core->planned());
+        addSums(j, *contents.graph, i.state->core->planned().root);
         i.engineText = j.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
         return i.engineText.c_str();
     });

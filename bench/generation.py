@@ -159,8 +159,8 @@ class Ours:
         self.begin(ids)
         return lambda: self.run(1)
 
-    def profile(self):
-        """Layers of a step by time, those of one kind of kernel together."""
+    def profile(self, number, tokens):
+        """Layers of a step (number 0) or a prompt (1) by time."""
         import tensorrt as trt
 
         class Times(trt.IProfiler):
@@ -170,13 +170,13 @@ class Ours:
 
             def report_layer_time(self, layer, ms):
                 self.of.setdefault(layer, []).append(ms)
-        self._bind(0, 1)
-        times = self.contexts[0].profiler = Times()
+        self._bind(number, tokens)
+        times = self.contexts[number].profiler = Times()
         for _ in range(20):
-            self.contexts[0].execute_async_v3(self.stream.cuda_stream)
+            self.contexts[number].execute_async_v3(self.stream.cuda_stream)
         ordered = sorted(((statistics.median(t) * 1e3, layer) for layer, t in times.of.items()), reverse=True)
-        print(f"{len(ordered)} layers, {sum(t for t, _ in ordered):.0f} us one by one")
-        for t, layer in ordered[:40]:
+        print(f"{tokens} tokens: {len(ordered)} layers, {sum(t for t, _ in ordered):.0f} us one by one")
+        for t, layer in ordered[:24]:
             print(f"{t:8.2f} us {layer[:120]}")
 
 
@@ -357,7 +357,8 @@ def on_gpu(name, options, folder):
     ours.prompt(rng.integers(0, shape.vocabulary, options.prompt).tolist())
     row["prefill_ms"] = {"ours": statistics.median(gpu_milliseconds(torch, ours.graphs[1], 5) for _ in range(3))}
     if options.profile:
-        ours.profile()
+        ours.profile(0, 1)
+        ours.profile(1, options.prompt)
     return row
 
 

@@ -148,9 +148,8 @@ TW_KERNEL __launch_bounds__(THREADS) attention(const __grid_constant__ Args a)
                         x = a.fill;
                 if constexpr (MASK)
                     if (key < a.sk)
-                        x += valueOf(a.mask[batch * a.maskStride.batch + head[h] * a.maskStride.head +
-                                            row[h] * a.maskStride.row + key]) *
-                             LOG2E;
+                        x += addOf(valueOf(a.mask[batch * a.maskStride.batch + head[h] * a.maskStride.head +
+                                                  row[h] * a.maskStride.row + key]));
                 if constexpr (SLOPES)
                     x += slope[h] * float(key - row[h] - shift);
                 if (edge && (key >= end || hides(a, span, row[h], key)))

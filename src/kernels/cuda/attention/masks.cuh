@@ -34,6 +34,14 @@ TW_INLINE float wholeByte(float v)
     constexpr float WHOLE = 12582912.0f;
     return v == v ? __fadd_rn(__fadd_rn(fminf(fmaxf(v, -128.0f), 127.0f), WHOLE), -WHOLE) : 0;
 }
+// What a mask adds, as an exponent of 2. The lowest numbers there are hide keys in files; they stay finite, so that rows that see
+// nothing else weigh all keys alike.
+TW_INLINE float addOf(float mask)
+{
+    constexpr float MOST = 3e38f; // less than what tops begin with
+    float const add = mask * LOG2E;
+    return fabsf(mask) <= 3.4028235e38f ? fmaxf(fminf(add, MOST), -MOST) : add;
+}
 // Two neighbours, the first one low.
 TW_INLINE u32 keepPair(u8 const* at, int key, int sk)
 {
@@ -89,8 +97,8 @@ struct Masks
                 pair = maskPair(mask + i64(known) * a.maskStride.row, key, a.sk);
             else
                 pair = adds[n];
-            add0 = lowOf(pair) * LOG2E;
-            add1 = highOf(pair) * LOG2E;
+            add0 = addOf(lowOf(pair));
+            add1 = addOf(highOf(pair));
         }
         if constexpr (SLOPES) {
             add0 += slope * float(key - r - shift);

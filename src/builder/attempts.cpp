@@ -28,7 +28,8 @@ class AttemptMaker
 public:
     AttemptMaker(plan::Contents const& contents, std::span<passes::Alternative const> alternatives,
                  Options const& options, Chooser& chooser)
-        : contents_(contents), alternatives_(alternatives), options_(options), chooser_(chooser)
+        : contents_(contents), alternatives_(alternatives), options_(options), chooser_(chooser),
+          isByProfile_(choosesByProfile(contents, options))
     {
         weights_.recipes = options.recipes;
     }
@@ -44,7 +45,8 @@ public:
         TW_ASSIGN(runtime::NetworkShapes shapes, runtime::resolveProfiles(contents_, *a.block, {.withMinimum = true}));
         if (options_.maxMemoryBytes > 0)
             TW_TRY(checkTuningMemory(*a.block, shapes.opt(), options_.maxMemoryBytes));
-        size_t const profile = choosesByProfile(contents_, options_) ? 0 : ShapePoints::kAllProfiles;
+        size_t const profile = isByProfile_ ? 0 : ShapePoints::kAllProfiles;
+        auto max = [&]() -> runtime::Instance const& { return isByProfile_ ? shapes.max(0) : shapes.max(); };
         ShapePoints points(contents_, *a.block, profile);
         bool const isGlance = types == TypePolicy::kFloat && !isFinal;
         Originals originals;
@@ -69,11 +71,11 @@ public:
         auto prepare = [&](Variants const& variants, Originals const& posed) {
             originals = posed;
             if (options_.cuda)
-                ahead.start(*a.block, shapes.opt(), shapes.max(), variants, originals, points);
+                ahead.start(*a.block, shapes.opt(), max(), variants, originals, points);
         };
         auto settle = [&] { ahead.settle(); };
         if (choosesTypes(options_)) {
-            TW_ASSIGN(a.types, assignTypes(*a.graph, *a.block, shapes.opt(), shapes.max(), options_, types,
+            TW_ASSIGN(a.types, assignTypes(*a.graph, *a.block, shapes.opt(), max(), options_, types,
                                            {timesOf, glance, prepare, settle}, options_.io, weights_, log));
             originals.clear();
             TW_TRY(ir::verify(*a.graph));
@@ -83,9 +85,9 @@ public:
             points = ShapePoints(contents_, *a.block, profile);
         }
         if (options_.cuda && !isGlance)
-            ahead.start(*a.block, shapes.opt(), shapes.max(), points);
-        TW_ASSIGN(a.summary, assignFormats(*a.graph, *a.block, shapes.opt(), shapes.max(), options_.tune, formats,
-                                           timesOf, options_.io, settle));
+            ahead.start(*a.block, shapes.opt(), max(), points);
+        TW_ASSIGN(a.summary, assignFormats(*a.graph, *a.block, shapes.opt(), max(), options_.tune, formats, timesOf,
+                                           options_.io, settle));
         if (a.summary.changed()) {
             TW_TRY(ir::verify(*a.graph));
             a.block = runtime::outlineBlock(*a.graph);
@@ -94,22 +96,29 @@ public:
             points = ShapePoints(contents_, *a.block, profile);
         }
         if (options_.cuda && !isGlance && a.summary.changed()) // reformats
-            ahead.start(*a.block, shapes.opt(), shapes.max(), points);
-        TW_ASSIGN(a.root, chooser_.choose(*a.block, shapes.opt(), shapes.max(), terms));
+            ahead.start(*a.block, shapes.opt(), max(), points);
+        TW_ASSIGN(a.root, chooser_.choose(*a.block, shapes.opt(), max(), terms));
         settle();
         if (options_.keepRivals)
             addTypes(a.types, *a.block, a.root);
         // Kernels tell their workspaces: load them as the runtime will.
         tune::Phases::Scope const loading(options_.tune.phases, "loading engines");
-        TW_TRY(runtime::loadKernels(*a.block, &a.root, shapes.opt(), shapes.max(), loadOptions()));
+        TW_TRY(runtime::loadKernels(*a.block, &a.root, shapes.opt(), max(), loadOptions()));
         return a;
     }
 
     Result<Attempt> makeForAllProfiles(Log& log)
     {
         TW_ASSIGN(Attempt best, makeBest(log));
-        TW_TRY(chooseForOthers(contents_, options_, chooser_, loadOptions(), best));
-        return best;
+        if (!isByProfile_)
+            return best;
+        auto others = chooseForOthers(contents_, options_, chooser_, loadOptions(), best);
+        if (others.ok())
+            return best;
+        // Such as formats that kernels take at the first profile's sizes alone.
+        log.verbose("One choice of kernels for all optimization profiles: {}", others.error().message);
+        isByProfile_ = false;
+        return makeBest(log);
     }
 
 private:
@@ -454,6 +463,7 @@ private:
     std::span<passes::Alternative const> alternatives_;
     Options const& options_;
     Chooser& chooser_;
+    bool isByProfile_;              // kernels are chosen for the first profile alone
     ops::PackedConstants packed_;   // attempts are there at the same time
     passes::NarrowWeights weights_; // one conversion for all attempts
     std::unique_ptr<ir::Graph> mixture_;

@@ -191,9 +191,11 @@ Result<void> build(plan::Contents& contents, Options const& given)
     std::string const busy = cuda ? std::string() : device::busyLine();
     {
         tune::Phases::Scope const phase(phases, "limits of layers");
-        addLimits(target.root, *best.block, shapes.opt(), shapes.max(), withDevice, !busy.empty());
+        bool const isByProfile = !target.others.empty();
+        addLimits(target.root, *best.block, shapes.opt(), isByProfile ? shapes.max(0) : shapes.max(), withDevice,
+                  !busy.empty());
         for (size_t p = 1; p <= target.others.size(); ++p)
-            addLimits(target.others[p - 1], *best.block, shapes.opt(p), shapes.max(), withDevice, !busy.empty());
+            addLimits(target.others[p - 1], *best.block, shapes.opt(p), shapes.max(p), withDevice, !busy.empty());
     }
     if (!options.keepRivals) {
         dropRivals(target.root);

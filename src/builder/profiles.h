@@ -13,7 +13,8 @@ namespace tw::builder {
 // Whether there is a choice for each profile. A selector's is asked for once, and its answers are for all.
 bool choosesByProfile(plan::Contents const& contents, Options const& options);
 
-// Chooses for all profiles but the first and loads the kernels, in the attempt that was taken.
+// Chooses for all profiles but the first, and loads the kernels of all, in the attempt that was taken. An error where a profile
+// has no kernel for the formats of the graph.
 Result<void> chooseForOthers(plan::Contents const& contents, Options const& options, Chooser& chooser,
                              runtime::LoadOptions const& load, Attempt& attempt);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/lists.h"
 #include "device/cuda/target.h"
 #include "device/memory_source.h"
 #include "ir/op_def.h"
@@ -51,9 +52,13 @@ Result<Loaded> Engine::loadGeneration(Generation& g, Generation const* like, ir:
     TW_ASSIGN(NetworkShapes shapes, resolveProfiles(contents_, g.block()));
     Loaded kernels;
     for (int p = 0; p < int(kinds); ++p) {
-        SharedKernels const shared{like ? &like->block(p) : nullptr, p > 0 ? &g.block() : nullptr};
+        SharedKernels shared{like ? &like->block(p) : nullptr, p > 0 ? &g.block() : nullptr};
+        if (p == 0 && kinds > 1) {
+            shared.users = mapped<plan::Block const*>(planned_->others, [](plan::Block const& b) { return &b; });
+            shared.most = &shapes.max();
+        }
         auto loaded = loadKernels(g.block(p), planned_ ? &planned_->of(size_t(p)) : nullptr, shapes.opt(size_t(p)),
-                                  shapes.max(), options, shared);
+                                  kinds > 1 ? shapes.max(size_t(p)) : shapes.max(), options, shared);
         auto const& source = device::SourceScope::current();
         if (uint64_t const bytes = source ? source->takeFailure() : 0)
             return failedAllocation(

@@ -114,11 +114,17 @@ private:
     std::shared_ptr<cuda::Target const> cuda_;
 };
 
-// Blocks of the same graph whose kernels may be shared; null: there is none.
+// Blocks of the same graph whose kernels are shared; null: there is none.
 struct SharedKernels
 {
     LoadedBlock const* like = nullptr;  // with other weights: what reads none of them
     LoadedBlock const* first = nullptr; // of the first profile: of steps without a tactic in `planned`
+    // Of the first profile: the other ones' choices. Kernels that any of them shares are made for the bounds of all.
+    std::vector<plan::Block const*> users = {};
+    Instance const* most = nullptr;
+
+    SharedKernels ofRegion(size_t step, size_t region) const;
+    bool isUsed(size_t step) const;
 };
 
 // Loads the kernels of every step, regions included. `planned` may be null: plain kernels.

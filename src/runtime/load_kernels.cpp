@@ -130,15 +130,13 @@ private:
     Result<void> collect(LoadedBlock& block, plan::Block const* planned, Instance const& opt, Instance const& max,
                          SharedKernels const& shared)
     {
-        auto const [like, first] = shared;
+        LoadedBlock const *const like = shared.like, *const first = shared.first;
         for (size_t i = 0; i < block.steps.size(); ++i) {
             LoadedStep& step = block.steps[i];
             plan::Step const* choice = planned && i < planned->steps.size() ? &planned->steps[i] : nullptr;
             for (size_t r = 0; r < step.regions.size(); ++r) {
-                SharedKernels const inner{like ? like->steps[i].regions[r].get() : nullptr,
-                                          first ? first->steps[i].regions[r].get() : nullptr};
                 TW_TRY(collect(*step.regions[r], choice && r < choice->regions.size() ? &choice->regions[r] : nullptr,
-                               *opt.regions[i][r], *max.regions[i][r], inner));
+                               *opt.regions[i][r], *max.regions[i][r], shared.ofRegion(i, r)));
             }
             if (!step.regions.empty())
                 continue;
@@ -151,7 +149,8 @@ private:
             Task t;
             t.step = &step;
             t.choice = choice ? &choice->choice : nullptr;
-            t.problem = problemOf(step, opt, max, options_.threads, options_.cuda.get());
+            t.problem =
+                problemOf(step, opt, shared.isUsed(i) ? *shared.most : max, options_.threads, options_.cuda.get());
             for (ops::TensorSpec const& spec : t.problem.inputs)
                 t.constantBytes += spec.constant ? int64_t(spec.constant->sizeBytes()) : 0;
             tasks_.push_back(std::move(t));
@@ -340,6 +339,25 @@ Result<void> checkLibraries(LoadedBlock const& block, plan::Block const& planned
         }
     }
     return {};
+}
+
+SharedKernels SharedKernels::ofRegion(size_t step, size_t region) const
+{
+    SharedKernels inner{like ? like->steps[step].regions[region].get() : nullptr,
+                        first ? first->steps[step].regions[region].get() : nullptr,
+                        {},
+                        most ? most->regions[step][region].get() : nullptr};
+    for (plan::Block const* user : users)
+        if (step < user->steps.size() && region < user->steps[step].regions.size())
+            inner.users.push_back(&user->steps[step].regions[region]);
+    return inner;
+}
+
+bool SharedKernels::isUsed(size_t step) const
+{
+    return most && std::ranges::any_of(users, [&](plan::Block const* user) {
+               return step < user->steps.size() && user->steps[step].choice.tactic == 0;
+           });
 }
 
 void Loaded::add(Loaded const& other)

@@ -45,8 +45,9 @@ struct NetworkShapes
     std::vector<ProfileShapes> profiles; // at least one
     std::unique_ptr<Instance> most;      // null: one profile
 
-    // What kernels are chosen and made for: a profile's optimum, and bounds of all profiles.
+    // What kernels are chosen and made for: a profile's optimum, and its bounds, or those of all profiles.
     Instance const& opt(size_t profile = 0) const { return *profiles[profile].opt; }
+    Instance const& max(size_t profile) const { return *profiles[profile].max; }
     Instance const& max() const { return most ? *most : *profiles[0].max; }
 };
 

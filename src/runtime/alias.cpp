@@ -211,6 +211,77 @@ private:
     int64_t alignment_ = 1; // bytes, that some kernel wants
 };
 
+// The values that a carried one has in a trip, from the next one back to the one that the trip begins with.
+class Updates
+{
+public:
+    Updates(Instance& body, size_t carried) : inst_(body), block_(*body.block), g_(*body.block->graph), i_(carried) {}
+
+    void run()
+    {
+        if (!gather())
+            return;
+        int const place = block_.indexOf(g_.inputs[i_]);
+        for (int const v : chain_)
+            if (inst_.values[size_t(v)].root == v && v != place) {
+                inst_.values[size_t(v)].root = place;
+                inst_.values[size_t(v)].rootOffset = 0;
+            }
+    }
+
+private:
+    int rootOf(int v) const { return storageOf(inst_, v).root; }
+    int rootOf(ir::Value const* v) const { return rootOf(block_.indexOf(v)); }
+
+    // What `v` is made of, as it is or but for what is written; null: of anything else.
+    ir::Value const* before(ir::Value const* v) const
+    {
+        auto const step = std::ranges::find_if(block_.steps, [&](auto const& s) { return s.node == v->producer; });
+        if (step == block_.steps.end() || v->producer->outputs.size() != 1)
+            return nullptr;
+        ir::Value const* const x = v->producer->inputs[0];
+        bool const isView = inst_.skipped[size_t(step - block_.steps.begin())];
+        if (!x || (isView ? rootOf(x) != rootOf(v) : !v->producer->op->writesInPlace || isReadBehind(x, step)))
+            return nullptr;
+        return x;
+    }
+    // Whether the storage of `old` is read behind the step that writes over it.
+    bool isReadBehind(ir::Value const* old, std::vector<LoadedStep>::const_iterator writer) const
+    {
+        int const root = rootOf(old);
+        auto const isOld = [&](ir::Value const* v) { return v && rootOf(v) == root; };
+        return std::ranges::any_of(g_.outputs, isOld) ||
+               std::any_of(writer + 1, block_.steps.end(),
+                           [&](LoadedStep const& s) { return std::ranges::any_of(s.node->inputs, isOld); });
+    }
+    bool gather()
+    {
+        ir::Value const* const first = g_.inputs[i_];
+        ir::Value const* v = g_.outputs[i_];
+        if (v == first || std::ranges::count(g_.outputs, v) != 1)
+            return false;
+        auto const take = [&](ir::Value const* x) {
+            int const index = block_.indexOf(x);
+            ValueState const& s = inst_.values[size_t(index)];
+            chain_.push_back(index);
+            return s.exact && !s.hasContents && !x->host && x->format == Format::kLinear &&
+                   storageOf(inst_, index).offset == 0 &&
+                   inst_.shapeOf(index).sizeBytes() == inst_.shapeOf(chain_[0]).sizeBytes();
+        };
+        while (v && take(v) && v != first)
+            v = v->producer ? before(v) : nullptr;
+        // None is a part of anything else.
+        return v == first &&
+               std::ranges::all_of(chain_, [&](int x) { return std::ranges::find(chain_, rootOf(x)) != chain_.end(); });
+    }
+
+    Instance& inst_;
+    LoadedBlock const& block_;
+    ir::Graph const& g_;
+    size_t const i_;
+    std::vector<int> chain_;
+};
+
 } // namespace
 
 Storage storageOf(Instance const& inst, int value)
@@ -226,6 +297,19 @@ Storage storageOf(Instance const& inst, int value)
 void realizeAliases(Instance& inst)
 {
     Aliases(inst).run();
+}
+
+void realizeUpdates(Instance& body, size_t carried)
+{
+    for (size_t i = 0; i < carried; ++i)
+        Updates(body, i).run();
+}
+
+bool isUpdatedInPlace(Instance const& body, size_t i)
+{
+    ir::Graph const& g = *body.block->graph;
+    return g.outputs[i]->producer &&
+           storageOf(body, body.block->indexOf(g.outputs[i])).root == body.block->indexOf(g.inputs[i]);
 }
 
 } // namespace tw::runtime

@@ -19,6 +19,13 @@ Storage storageOf(Instance const& inst, int value);
 // in channels-last may be realized in part: its kernel leaves inputs alone that lie in their place.
 void realizeAliases(Instance& inst);
 
+// Lets what the body of a loop carries stay where it is: realizes, behind realizeAliases(), that the next value of one of the
+// first `carried` inputs lies where that input does, where nothing but ops that write in place lies between them
+// (OpDef::writesInPlace) and nobody reads an old value behind what overwrites it.
+void realizeUpdates(Instance& body, size_t carried);
+// Whether that is so of carried value i.
+bool isUpdatedInPlace(Instance const& body, size_t i);
+
 // Puts what a placed instance keeps in its arena where a larger instance of the same block has it: memory that is
 // planned anew for smaller sizes can take more, since other gaps are left. Nothing is changed, and the answer is false,
 // unless each value and workspace has a place there that is as large and kept as long.

@@ -389,6 +389,7 @@ Result<void> placeInArena(Instance& inst, Placing const& placing)
             s.external = true;
     }
     realizeAliases(inst);
+    realizeUpdates(inst, placing.carried);
 
     for (ValueState& s : inst.values)
         s.offset = -1;
@@ -400,7 +401,7 @@ Result<void> placeInArena(Instance& inst, Placing const& placing)
         for (size_t r = 0; r < inst.regions[size_t(i)].size(); ++r) {
             auto& child = inst.regions[size_t(i)][r];
             Instance const* const like = share ? placing.like->regions[size_t(i)][r].get() : nullptr;
-            TW_TRY(placeInArena(*child, {like, placing.workers}));
+            TW_TRY(placeInArena(*child, {like, placing.workers, carriedBy(*block.steps[size_t(i)].node, r)}));
             inst.scratchBytes = std::max(inst.scratchBytes, child->scratchBytes);
         }
         if (auto t = tensorsOf(inst, size_t(i)); t && !share)

@@ -94,3 +94,10 @@ def test_a_generation_is_one_run(rows, open_batch):
         assert np.array_equal(y["tokens"][: len(tokens)], tokens) and not y["tokens"][len(tokens):].any()
         assert np.abs(y["logs"][: len(logs)] - logs).max() < 1e-4
         assert len(tokens) > 3 or count == 1, "nothing is shown where nothing goes on"
+
+
+def test_caches_have_one_place_in_the_loop():
+    """What a longer cache takes in the engine's memory: where the prompt's keys are put. The loop's own is that of the outputs."""
+    sizes = [greedy_engine(Decoder(7, capacity=capacity), 4).device_memory_size for capacity in (1024, 2048)]
+    caches = 4 * np.prod(Decoder(7, capacity=1024).cache_shape(4)) * 4
+    assert caches <= sizes[1] - sizes[0] < 1.2 * caches

@@ -100,7 +100,7 @@ bool mayTakeFewRows(kernels::jit::Isa isa, Attrs const& a)
 
 bool takesFewRows(kernels::jit::Isa isa, Attrs const& a, Geometry const& g, DataType keys)
 {
-    return mayTakeFewRows(isa, a) && (isNarrowFloat(keys) || a.headsPerKey * g.rows <= kMostRows);
+    return mayTakeFewRows(isa, a) && (isNarrowFloat(keys) || a.table || a.headsPerKey * g.rows <= kMostRows);
 }
 
 int64_t fewRowsWorkspace(Attrs const& a, Geometry const& g, int64_t threads)
@@ -116,6 +116,7 @@ Result<void> runFewRows(kernels::jit::Isa isa, Attrs const& a, Geometry const& g
     auto const attend = withFloat(args.inputs[1].type, [&](auto key) { return attendOf(kernels, key); });
     auto const* const lengths = elementsOf<int32_t>(args.inputs, g.lengthsInput);
     auto const* const sinks = elementsOf<float>(args.inputs, g.sinksInput);
+    Table const table = tableOf(g, args.inputs);
     float* const rooms = static_cast<float*>(args.workspace);
     float* const leftovers = rooms + threads * w.room();
     int64_t const element = sizeOf(args.inputs[1].type);
@@ -171,8 +172,12 @@ Result<void> runFewRows(kernels::jit::Isa isa, Attrs const& a, Geometry const& g
         f.q = q;
         f.size = a.size;
         f.valueSize = a.valueSize;
-        f.k = place(1, g.k, b, head);
-        f.v = place(2, g.v, b, head);
+        f.k = place(1, g.k, table.first(b), head);
+        f.v = place(2, g.v, table.first(b), head);
+        f.images = table.of(b);
+        f.sharing = g.sharing;
+        f.kImage = g.k.batch;
+        f.vImage = g.v.batch;
         f.kStride = g.k.row;
         f.vStride = g.v.row;
         f.rules = {float(a.softcap), float(a.fill), a.keepInverted};

@@ -112,6 +112,11 @@ class Net:
         x = self.op(self.rows(self.const(decoder.table), tokens), self.rows(self.const(decoder.places), at), ADD)
         return self.reshape(x, -1, 1, decoder.width)
 
+    def last(self, decoder, sequences, at):
+        """The token at `at` [B] of sequences [B, S]."""
+        column = self.network.add_one_hot(at, self.const(np.array([0, 1], I32)), self.reshape(self.const(np.array([decoder.capacity], I32))), -1).get_output(0)
+        return self.network.add_reduce(self.op(sequences, column, MUL), trt.ReduceOperation.SUM, 2, False).get_output(0)
+
     def prompt(self, decoder, sequences, caches, count):
         """Caches behind the first `count` tokens of each row: those behind a row's prompt are written again when their turn comes."""
         ids = self.network.add_slice(sequences, (0, 0), (0, 0), (1, 1))

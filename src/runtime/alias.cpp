@@ -219,17 +219,51 @@ public:
 
     void run()
     {
-        if (!gather())
+        // The loop gives it a place of its own; a capture, or a part of a stack, would be the next trip's to write over.
+        ir::Value const* const next = g_.outputs[i_];
+        if (!next->producer || std::ranges::count(g_.outputs, next) != 1 || !take(g_.inputs[i_]))
             return;
-        int const place = block_.indexOf(g_.inputs[i_]);
-        for (int const v : chain_)
-            if (inst_.values[size_t(v)].root == v && v != place) {
-                inst_.values[size_t(v)].root = place;
-                inst_.values[size_t(v)].rootOffset = 0;
-            }
+        chain_.clear();
+        if (gather())
+            for (int const v : chain_)
+                putInPlace(v);
+        else
+            overwrite();
     }
 
 private:
+    void putInPlace(int v)
+    {
+        int const place = block_.indexOf(g_.inputs[i_]);
+        if (inst_.values[size_t(v)].root != v || v == place)
+            return;
+        inst_.values[size_t(v)].root = place;
+        inst_.values[size_t(v)].rootOffset = 0;
+    }
+    // What is written over the first value, though the next one lies elsewhere.
+    void overwrite()
+    {
+        int const place = block_.indexOf(g_.inputs[i_]);
+        for (auto step = block_.steps.begin(); step != block_.steps.end(); ++step) {
+            if (!step->node->op->writesInPlace)
+                continue;
+            ir::Value const *const x = step->node->inputs[0], *const y = step->node->outputs[0];
+            chain_ = {place};
+            if (rootOf(x) == place && storageOf(inst_, block_.indexOf(x)).offset == 0 && take(y) &&
+                inst_.values[size_t(chain_.back())].root == chain_.back() && !g_.isOutput(y) && !isReadBehind(x, step))
+                putInPlace(chain_.back());
+        }
+    }
+    // Adds a value; false: it cannot lie where the others do.
+    bool take(ir::Value const* x)
+    {
+        int const index = block_.indexOf(x);
+        ValueState const& s = inst_.values[size_t(index)];
+        chain_.push_back(index);
+        return s.exact && !s.hasContents && !x->host && x->format == Format::kLinear &&
+               storageOf(inst_, index).offset == 0 &&
+               inst_.shapeOf(index).sizeBytes() == inst_.shapeOf(chain_[0]).sizeBytes();
+    }
     int rootOf(int v) const { return storageOf(inst_, v).root; }
     int rootOf(ir::Value const* v) const { return rootOf(block_.indexOf(v)); }
 
@@ -258,16 +292,6 @@ private:
     {
         ir::Value const* const first = g_.inputs[i_];
         ir::Value const* v = g_.outputs[i_];
-        if (v == first || std::ranges::count(g_.outputs, v) != 1)
-            return false;
-        auto const take = [&](ir::Value const* x) {
-            int const index = block_.indexOf(x);
-            ValueState const& s = inst_.values[size_t(index)];
-            chain_.push_back(index);
-            return s.exact && !s.hasContents && !x->host && x->format == Format::kLinear &&
-                   storageOf(inst_, index).offset == 0 &&
-                   inst_.shapeOf(index).sizeBytes() == inst_.shapeOf(chain_[0]).sizeBytes();
-        };
         while (v && take(v) && v != first)
             v = v->producer ? before(v) : nullptr;
         // None is a part of anything else.
@@ -303,6 +327,15 @@ void realizeUpdates(Instance& body, size_t carried)
 {
     for (size_t i = 0; i < carried; ++i)
         Updates(body, i).run();
+}
+
+bool isOverwritten(Instance const& body, size_t i)
+{
+    LoadedBlock const& block = *body.block;
+    int const place = block.indexOf(block.graph->inputs[i]);
+    return std::ranges::any_of(block.steps, [&](LoadedStep const& s) {
+        return s.node->op->writesInPlace && storageOf(body, s.outputs[0]).root == place;
+    });
 }
 
 bool isUpdatedInPlace(Instance const& body, size_t i)

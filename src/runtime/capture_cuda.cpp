@@ -190,7 +190,7 @@ int tripsOfTurn(Instance const& instance, size_t step, std::span<Instance const*
     Instance const& body = *regions[1];
     ir::Graph const& g = *body.block->graph;
     for (size_t i = 0; i < carriedBy(*s.node, 1); ++i)
-        if (isUpdatedInPlace(body, i))
+        if (isOverwritten(body, i))
             return 1;
     bool const counts = ops::loop::isAlwaysTrue(*s.node->regions[0]);
     int64_t const launches = ir::addSat(launchesOf(body), counts || !regions[0] ? 0 : launchesOf(*regions[0]));

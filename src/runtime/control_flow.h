@@ -67,8 +67,10 @@ public:
     {
         TW_TRY(gatherCount());
         TW_TRY(gather());
-        if (limit_ > 0)
+        if (limit_ > 0) {
             TW_TRY(open());
+            TW_TRY(own());
+        }
         int64_t trip = 0;
         for (; trip < limit_; ++trip) {
             TW_TRY(slice(trip));
@@ -246,11 +248,22 @@ protected:
         for (size_t k = 0; k < at_.stacked; ++k)
             c.stack = next == body_.outputs[at_.carried + k] ? int(k) : c.stack;
         carried_.push_back(c);
-        TensorRef const first = m_.ref(now_[i]);
-        if (!c.stays || first.data == c.output)
-            return {};
-        TW_TRY(m_.copyRows(c.output, 0, first.data, 0, first.sizeBytes(), 1));
-        m_.move(now_[i], c.output);
+        return {};
+    }
+    // What the trips write over becomes the loop's own.
+    Result<void> own()
+    {
+        for (size_t i = 0; i < at_.carried; ++i) {
+            if (!isOverwritten(m_.instance(1), i))
+                continue;
+            Carried const& c = carried_[i];
+            std::byte* const to = c.stays || target(i, 0) != c.output ? c.output : c.spare;
+            TensorRef const first = m_.ref(now_[i]);
+            if (first.data == to)
+                continue;
+            TW_TRY(m_.copyRows(to, 0, first.data, 0, first.sizeBytes(), 1));
+            m_.move(now_[i], to);
+        }
         return {};
     }
     Result<void> readyStack(size_t k, Extents const& part)

@@ -57,7 +57,7 @@ Result<void> captureBranch(Machine& m)
 
 // Between turns, a carried value lies in the loop's output. Each trip of a turn writes to a place of its own, so that the
 // end of the turn can choose: what the last trip gave that the loop makes goes back to the output. What is updated in place
-// stays in the output: such loops have turns of one trip.
+// stays in the output; where a trip writes over a carried value, turns have one trip.
 template <class Machine>
 class CapturedLoop : private LoopRun<Machine>
 {

@@ -236,7 +236,7 @@ TEST(FakeTurns, CachesThatAreUpdatedInPlace)
             int const before = turns();
             auto ran = runOnDouble(m.g, refsOf(inputs));
             ASSERT_TRUE(ran.ok()) << ran.error().message;
-            EXPECT_EQ(turnsOf(before), kind.aStays || kind.bStays ? trips : (trips + 3) / 4);
+            EXPECT_EQ(turnsOf(before), kind.aIsOverwritten || kind.bStays ? trips : (trips + 3) / 4);
             EXPECT_EQ(ran->hostWaits, 0);
             expectSame(ran->outputs, *want, 0);
             expectSame(refsOf(inputs), updateInputs(m.g, trips), 0);

@@ -38,8 +38,10 @@ TEST(RegionUpdates, WhatStays)
         runtime::Instance const& body = bodyOf(**instance);
         EXPECT_EQ(runtime::isUpdatedInPlace(body, 3), kind.aStays);
         EXPECT_EQ(runtime::isUpdatedInPlace(body, 4), kind.bStays);
+        EXPECT_EQ(runtime::isOverwritten(body, 3), kind.aIsOverwritten);
+        EXPECT_EQ(runtime::isOverwritten(body, 4), kind.bStays);
         for (size_t i = 0; i < 3; ++i)
-            EXPECT_FALSE(runtime::isUpdatedInPlace(body, i)) << i;
+            EXPECT_FALSE(runtime::isUpdatedInPlace(body, i) || runtime::isOverwritten(body, i)) << i;
         // What stays has no second place in the workspace.
         runtime::Instance const* const regions[] = {(*instance)->regions[0][0].get(), &body};
         auto const memory = runtime::regionMemory(*m.g.nodes[0], regions, 0);

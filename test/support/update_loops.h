@@ -43,6 +43,7 @@ struct UpdateLoop
     // Next values of a and b, and what is stacked; the last one may be null.
     std::vector<ir::Value*> (*next)(UpdateBody const&);
     bool aStays, bStays;
+    bool aIsOverwritten = aStays; // though its next value lies elsewhere
 };
 
 inline std::vector<UpdateLoop> const& updateLoops()
@@ -83,6 +84,30 @@ inline std::vector<UpdateLoop> const& updateLoops()
          [](B b) {
              ir::Value *const first = b.update(b.a, "a1"), *const second = b.update(first, "a2");
              return V{second, b.b, b.op(Operation::kSum, first, second, "both")};
+         },
+         false, false, true},
+        {"gathered",
+         [](B b) {
+             ir::Value *const a = b.update(b.a, "a1"), *const twice = b.update(a, "a2");
+             return V{b.op(Operation::kSum, twice, b.b, "a3"), b.update(b.b, "b1"), nullptr};
+         },
+         false, true, true},
+        {"stacked_and_gathered",
+         [](B b) {
+             ir::Value* const a = b.update(b.a, "a1");
+             return V{b.op(Operation::kSum, a, b.b, "a2"), b.b, a};
+         },
+         false, false},
+        {"followed_by_another",
+         [](B b) {
+             ir::Value* const a = b.update(b.a, "a1");
+             return V{b.op(Operation::kSum, b.b, b.b, "a2"), b.b, b.op(Operation::kSum, a, a, "a3")};
+         },
+         false, false, true},
+        {"followed_by_a_stacked_one",
+         [](B b) {
+             ir::Value *const a = b.update(b.a, "a1"), *const sum = b.op(Operation::kSum, a, b.b, "a2");
+             return V{sum, b.b, sum};
          },
          false, false},
         {"views",

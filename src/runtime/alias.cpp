@@ -279,12 +279,13 @@ private:
             return nullptr;
         return x;
     }
-    // Whether the storage of `old` is read behind the step that writes over it.
+    // Whether the storage of `old` is read behind the step that writes over it, or by this one as what is written.
     bool isReadBehind(ir::Value const* old, std::vector<LoadedStep>::const_iterator writer) const
     {
         int const root = rootOf(old);
         auto const isOld = [&](ir::Value const* v) { return v && rootOf(v) == root; };
-        return std::ranges::any_of(g_.outputs, isOld) ||
+        auto const& own = writer->node->inputs;
+        return std::ranges::any_of(g_.outputs, isOld) || std::any_of(own.begin() + 1, own.end(), isOld) ||
                std::any_of(writer + 1, block_.steps.end(),
                            [&](LoadedStep const& s) { return std::ranges::any_of(s.node->inputs, isOld); });
     }

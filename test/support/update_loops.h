@@ -5,6 +5,7 @@
 #include "ops/cache_update/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/loop/op.h"
+#include "ops/scatter/op.h"
 #include "ops/shuffle/op.h"
 #include "support/graph_maker.h"
 
@@ -28,6 +29,15 @@ struct UpdateBody
     ir::Value* op(Operation o, ir::Value* x, ir::Value* y, char const* name) const
     {
         return m.add(ops::elementwise::def(), ops::elementwise::Attrs(o), {x, y}, name);
+    }
+    ir::Value* scatter(ir::Value* x, ir::Value* at, ir::Value* updates, ops::scatter::Mode mode,
+                       ops::scatter::Reduction reduction, char const* name) const
+    {
+        ops::scatter::Attrs attrs;
+        attrs.mode = mode;
+        attrs.axis = 1;
+        attrs.reduction = reduction;
+        return m.add(ops::scatter::def(), attrs, {x, at, updates}, name);
     }
     ir::Value* reshape(ir::Value* x, std::vector<int64_t> dims, char const* name) const
     {
@@ -114,6 +124,27 @@ inline std::vector<UpdateLoop> const& updateLoops()
          [](B b) {
              ir::Value* const flat = b.reshape(b.a, {2, 5, 3}, "same");
              return V{b.reshape(b.update(flat, "a1"), {2, 5, 3}, "again"), b.update(b.b, "b1"), nullptr};
+         },
+         true, true},
+        {"written_into_itself",
+         [](B b) {
+             ops::cache_update::Attrs attrs;
+             attrs.axis = 1;
+             attrs.circular = true;
+             return V{b.m.add(ops::cache_update::def(), attrs, {b.a, b.a, b.places}, "a1"), b.update(b.b, "b1"),
+                      nullptr};
+         },
+         false, true},
+        {"scatters",
+         [](B b) {
+             ir::Value* const rows = b.reshape(b.rows, {2, 3}, "flat");
+             ir::Value* const a = b.scatter(b.a, b.m.constant("tuples", {2, 2}, {0, 3, 1, -1}, DataType::kInt32), rows,
+                                            ops::scatter::Mode::kNd, ops::scatter::Reduction::kNone, "a1");
+             return V{b.scatter(a, b.m.constant("more", {2, 2}, {0, 3, 0, 3}, DataType::kInt32), rows,
+                                ops::scatter::Mode::kNd, ops::scatter::Reduction::kAdd, "a2"),
+                      b.scatter(b.b, b.m.constant("places", {2, 1, 3}, {4, 0, 9, -5, 2, 2}, DataType::kInt32), b.rows,
+                                ops::scatter::Mode::kElement, ops::scatter::Reduction::kNone, "b1"),
+                      nullptr};
          },
          true, true},
         {"changing_places",

@@ -271,7 +271,7 @@ private:
     ir::Value const* before(ir::Value const* v) const
     {
         auto const step = std::ranges::find_if(block_.steps, [&](auto const& s) { return s.node == v->producer; });
-        if (step == block_.steps.end() || v->producer->outputs.size() != 1)
+        if (step == block_.steps.end() || v->producer->outputs.size() != 1 || v->producer->inputs.empty())
             return nullptr;
         ir::Value const* const x = v->producer->inputs[0];
         bool const isView = inst_.skipped[size_t(step - block_.steps.begin())];

@@ -4,6 +4,7 @@
 
 #include "ops/cache_update/op.h"
 #include "ops/elementwise/op.h"
+#include "ops/fill/op.h"
 #include "ops/loop/op.h"
 #include "ops/scatter/op.h"
 #include "ops/shuffle/op.h"
@@ -147,6 +148,14 @@ inline std::vector<UpdateLoop> const& updateLoops()
                       nullptr};
          },
          true, true},
+        {"made_anew",
+         [](B b) {
+             ops::fill::Attrs attrs;
+             attrs.dims = {30};
+             return V{b.reshape(b.m.add(ops::fill::def(), attrs, {}, "numbers"), {2, 5, 3}, "a1"), b.update(b.b, "b1"),
+                      b.update(b.a, "a2")};
+         },
+         false, true},
         {"changing_places",
          [](B b) {
              return V{b.update(b.b, "a1"), b.update(b.a, "b1"), nullptr};

@@ -42,8 +42,7 @@ struct Work
     Group group(int64_t i) const
     {
         int64_t const rest = i / g.sharing;
-        return {rest % chunks, rest / chunks % a.keyHeads(),
-                rest / chunks / a.keyHeads() * g.sharing + i % g.sharing};
+        return {rest % chunks, rest / chunks % a.keyHeads(), rest / chunks / a.keyHeads() * g.sharing + i % g.sharing};
     }
     int64_t parts() const { return groups() * splits; }
     // Floats: of a worker's room, and of what a part leaves: y, the highest scores and the sums of its rows.

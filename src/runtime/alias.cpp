@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "ir/op_def.h"
+#include "runtime/regions.h"
 
 namespace tw::runtime {
 
@@ -328,6 +329,34 @@ void realizeUpdates(Instance& body, size_t carried)
 {
     for (size_t i = 0; i < carried; ++i)
         Updates(body, i).run();
+}
+
+void realizeFirstValues(Instance& inst)
+{
+    LoadedBlock const& block = *inst.block;
+    auto const stateOf = [&](int v) -> ValueState& { return inst.values[size_t(v)]; };
+    auto const rootOf = [&](ir::Value const* v) { return v ? storageOf(inst, block.indexOf(v)).root : -1; };
+    // Whether a step from `loop` on reads what lies there, but for the loop's own input i.
+    auto const isReadBehind = [&](int root, size_t loop, size_t i) {
+        for (size_t s = loop; s < block.steps.size(); ++s)
+            for (size_t k = 0; k < block.steps[s].node->inputs.size(); ++k)
+                if ((s != loop || k != i) && rootOf(block.steps[s].node->inputs[k]) == root)
+                    return true;
+        return std::ranges::any_of(block.graph->outputs, [&](ir::Value const* v) { return rootOf(v) == root; });
+    };
+    for (size_t s = 0; s < block.steps.size(); ++s)
+        for (size_t i = 0; i < carriedBy(*block.steps[s].node, 1); ++i) {
+            ir::Node const& loop = *block.steps[s].node;
+            int const x = block.indexOf(loop.inputs[i]), y = block.indexOf(loop.outputs[i]);
+            ValueState const &first = stateOf(x), &last = stateOf(y);
+            if (loop.inputs[i]->producer && first.root == x && last.root == y && !first.external && first.exact &&
+                last.exact && !first.hasContents && !last.hasContents && !loop.inputs[i]->host &&
+                !loop.outputs[i]->host && loop.inputs[i]->format == Format::kLinear && first.dims == last.dims &&
+                isOverwritten(*inst.regions[s][1], i) && !isReadBehind(x, s, i)) {
+                stateOf(x).root = y;
+                stateOf(x).rootOffset = 0;
+            }
+        }
 }
 
 bool isOverwritten(Instance const& body, size_t i)

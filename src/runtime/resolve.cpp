@@ -407,6 +407,7 @@ Result<void> placeInArena(Instance& inst, Placing const& placing)
         if (auto t = tensorsOf(inst, size_t(i)); t && !share)
             ready.push_back({size_t(i), std::move(*t), std::nullopt});
     }
+    realizeFirstValues(inst);
     std::vector<Place> const places = placesOf(inst);
     std::vector<plan::Buffer> buffers;
     for (Place const& p : places) {

@@ -52,20 +52,46 @@ TEST(RegionUpdates, WhatStays)
 
 TEST(RegionUpdates, GiveWhatTheInterpreterGives)
 {
-    for (UpdateLoop const& kind : updateLoops()) {
-        SCOPED_TRACE(kind.name);
-        GraphMaker m;
-        addUpdateLoop(m, kind, kLength);
-        auto e = makeEngine(m);
-        ASSERT_TRUE(e.ok()) << e.error().message;
-        for (int trips : {0, 1, 2, 5, 6}) {
-            SCOPED_TRACE(trips);
-            auto inputs = updateInputs(*e->imported, trips);
-            auto const before = updateInputs(*e->imported, trips);
-            checkTwice(*e, inputs);
-            expectSame(refsOf(inputs), before, 0); // inputs are read alone
+    for (UpdateLoop const& kind : updateLoops())
+        for (First const first : {First::kGiven, First::kMade, First::kMadeForTwo}) {
+            SCOPED_TRACE(kind.name);
+            GraphMaker m;
+            addUpdateLoop(m, kind, kLength, first);
+            auto e = makeEngine(m);
+            ASSERT_TRUE(e.ok()) << e.error().message;
+            for (int trips : {0, 1, 2, 5, 6}) {
+                SCOPED_TRACE(trips);
+                auto inputs = updateInputs(*e->imported, trips);
+                auto const before = updateInputs(*e->imported, trips);
+                checkTwice(*e, inputs);
+                expectSame(refsOf(inputs), before, 0); // inputs are read alone
+            }
         }
-    }
+}
+
+// A value that is made for the loop alone is made where the loop leaves its result.
+TEST(RegionUpdates, FirstValuesAreMadeInPlace)
+{
+    for (UpdateLoop const& kind : updateLoops())
+        for (First const first : {First::kMade, First::kMadeForTwo}) {
+            SCOPED_TRACE(kind.name);
+            GraphMaker m;
+            addUpdateLoop(m, kind, kLength, first);
+            ir::Node const& loop = *m.g.nodes.back();
+            auto block = runtime::outlineBlock(m.g);
+            std::vector<runtime::InputState> states;
+            for (ir::Value const* v : m.g.inputs)
+                states.push_back({ir::extentsOf(v->shape), true, TensorRef{}});
+            auto instance = runtime::resolve(*block, states);
+            ASSERT_TRUE(instance.ok()) << instance.error().message;
+            ASSERT_TRUE(runtime::placeInArena(**instance).ok());
+            auto const isThere = [&](size_t i) {
+                return runtime::storageOf(**instance, block->indexOf(loop.inputs[i])).root ==
+                       block->indexOf(loop.outputs[i]);
+            };
+            EXPECT_EQ(isThere(3), kind.aIsOverwritten);
+            EXPECT_EQ(isThere(4), kind.bStays && first == First::kMade);
+        }
 }
 
 // The client gives a cache and what becomes of it one address.

@@ -192,8 +192,16 @@ inline std::vector<UpdateLoop> const& updateLoops()
     return list;
 }
 
+// What the loop begins with: inputs; values that are made for it; those, and one of them is an output, too.
+enum class First
+{
+    kGiven,
+    kMade,
+    kMadeForTwo
+};
+
 // i, places, rows, a, b and up to `length` parts, of inputs of these names and `n`, how many trips.
-inline void addUpdateLoop(GraphMaker& m, UpdateLoop const& kind, int64_t length)
+inline void addUpdateLoop(GraphMaker& m, UpdateLoop const& kind, int64_t length, First first = First::kGiven)
 {
     auto const i32 = DataType::kInt32;
     GraphMaker condition, body;
@@ -218,6 +226,10 @@ inline void addUpdateLoop(GraphMaker& m, UpdateLoop const& kind, int64_t length)
     auto attrs = std::make_unique<ops::loop::Attrs>();
     attrs->carried = 5;
     std::vector<ir::Value*> inputs(m.g.inputs.begin(), m.g.inputs.begin() + 5);
+    for (size_t k = 3; k < 5 && first != First::kGiven; ++k)
+        inputs[k] = UpdateBody{m, {}, {}, {}, {}}.op(Operation::kSum, inputs[k], inputs[k], k == 3 ? "a0" : "b0");
+    if (first == First::kMadeForTwo)
+        m.output(inputs[4], "first");
     inputs.push_back(nullptr);
     if (next[2]) {
         attrs->stackAxes = attrs->stackReverse = {0};

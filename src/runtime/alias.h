@@ -19,18 +19,6 @@ Storage storageOf(Instance const& inst, int value);
 // in channels-last may be realized in part: its kernel leaves inputs alone that lie in their place.
 void realizeAliases(Instance& inst);
 
-// Lets what the body of a loop carries stay where it is: realizes, behind realizeAliases(), that the next value of one of the
-// first `carried` inputs lies where that input does, where nothing but ops that write in place lies between them
-// (OpDef::writesInPlace) and nobody reads an old value behind what overwrites it. Where the next value is another one, those
-// ops write over the one that the trip begins with all the same: the loop has its own copy of it.
-void realizeUpdates(Instance& body, size_t carried);
-// Behind the placing of regions: what a loop begins with is made where the loop leaves its result, where its body writes over it
-// and nobody else reads it any more. Else the loop copies it there.
-void realizeFirstValues(Instance& inst);
-// Whether the next value of carried value i lies where it does; whether a trip writes over it.
-bool isUpdatedInPlace(Instance const& body, size_t i);
-bool isOverwritten(Instance const& body, size_t i);
-
 // Puts what a placed instance keeps in its arena where a larger instance of the same block has it: memory that is
 // planned anew for smaller sizes can take more, since other gaps are left. Nothing is changed, and the answer is false,
 // unless each value and workspace has a place there that is as large and kept as long.

@@ -5,9 +5,9 @@
 #include "device/cuda/conditional_nodes.h"
 #include "ir/op_def.h"
 #include "ops/loop/op.h"
-#include "runtime/alias.h"
 #include "runtime/execute_cuda.h"
 #include "runtime/regions.h"
+#include "runtime/updates.h"
 
 namespace tw::runtime {
 

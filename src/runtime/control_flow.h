@@ -22,8 +22,8 @@
 #include "interp/interp.h"
 #include "ir/op_def.h"
 #include "ops/loop/op.h"
-#include "runtime/alias.h"
 #include "runtime/regions.h"
+#include "runtime/updates.h"
 
 namespace tw::runtime {
 

@@ -6,8 +6,8 @@
 #include "base/round.h"
 #include "ir/op_def.h"
 #include "ops/loop/op.h"
-#include "runtime/alias.h"
 #include "runtime/execute_cuda.h"
+#include "runtime/updates.h"
 
 namespace tw::runtime {
 

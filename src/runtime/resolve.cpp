@@ -11,6 +11,7 @@
 #include "runtime/block.h"
 #include "runtime/execute_cuda.h"
 #include "runtime/regions.h"
+#include "runtime/updates.h"
 
 namespace tw::runtime {
 

@@ -3,6 +3,7 @@
 #include "engine_run.h"
 #include "runtime/alias.h"
 #include "runtime/regions.h"
+#include "runtime/updates.h"
 #include "support/update_loops.h"
 
 namespace tw::test {

@@ -33,9 +33,12 @@ Result<void> copyToDevice(ir::Graph& graph, std::set<ir::Value const*> const& on
 }
 
 // What writes in place comes after all other readers of what it writes over, but for those that need what it gives: a client may
-// give an input and the output that is its changed copy one address.
+// give an input and the output that is its changed copy one address, and a loop does so with what it carries.
 void writeLast(ir::Graph& graph)
 {
+    for (auto const& n : graph.nodes)
+        for (auto const& region : n->regions)
+            writeLast(*region);
     auto const writes = [](auto const& n) { return n->op->writesInPlace; };
     if (std::ranges::none_of(graph.nodes, writes))
         return;

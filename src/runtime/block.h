@@ -129,6 +129,7 @@ struct Placing
     Instance const* like = nullptr;      // of the same block, placed: what its kernels prepared is shared where all
                                          // shapes are the same
     Workers* workers = &serialWorkers(); // that prepare
+    size_t carried = 0;                  // of the body of a loop: so many inputs in front are values that it carries
 };
 Result<void> placeInArena(Instance& instance, Placing const& placing = {});
 

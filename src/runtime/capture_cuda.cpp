@@ -6,6 +6,8 @@
 #include "ir/op_def.h"
 #include "ops/loop/op.h"
 #include "runtime/execute_cuda.h"
+#include "runtime/regions.h"
+#include "runtime/updates.h"
 
 namespace tw::runtime {
 
@@ -187,6 +189,9 @@ int tripsOfTurn(Instance const& instance, size_t step, std::span<Instance const*
         return 1;
     Instance const& body = *regions[1];
     ir::Graph const& g = *body.block->graph;
+    for (size_t i = 0; i < carriedBy(*s.node, 1); ++i)
+        if (isOverwritten(body, i))
+            return 1;
     bool const counts = ops::loop::isAlwaysTrue(*s.node->regions[0]);
     int64_t const launches = ir::addSat(launchesOf(body), counts || !regions[0] ? 0 : launchesOf(*regions[0]));
     ops::loop::Layout const at(s.node->attrsAs<ops::loop::Attrs>());

@@ -23,6 +23,7 @@
 #include "ir/op_def.h"
 #include "ops/loop/op.h"
 #include "runtime/regions.h"
+#include "runtime/updates.h"
 
 namespace tw::runtime {
 
@@ -66,8 +67,10 @@ public:
     {
         TW_TRY(gatherCount());
         TW_TRY(gather());
-        if (limit_ > 0)
+        if (limit_ > 0) {
             TW_TRY(open());
+            TW_TRY(own());
+        }
         int64_t trip = 0;
         for (; trip < limit_; ++trip) {
             TW_TRY(slice(trip));
@@ -112,6 +115,7 @@ protected:
     {
         std::byte *output = nullptr, *spare = nullptr; // its two places, where it is written in turns
         bool isOwn = false;                            // the body hands it back
+        bool stays = false;                            // in the output, where the body writes over it
         int capture = -1;                              // the body gives this input of its own instead
         int stack = -1;                                // it is stacked too
     };
@@ -238,11 +242,28 @@ protected:
         c.spare = spare;
         ir::Value const* const next = body_.outputs[i];
         c.isOwn = next == body_.inputs[i];
+        c.stays = isUpdatedInPlace(m_.instance(1), i);
         for (size_t k = at_.firstRegionCapture(); k < body_.inputs.size(); ++k)
             c.capture = next == body_.inputs[k] ? int(k) : c.capture;
         for (size_t k = 0; k < at_.stacked; ++k)
             c.stack = next == body_.outputs[at_.carried + k] ? int(k) : c.stack;
         carried_.push_back(c);
+        return {};
+    }
+    // What the trips write over becomes the loop's own.
+    Result<void> own()
+    {
+        for (size_t i = 0; i < at_.carried; ++i) {
+            if (!isOverwritten(m_.instance(1), i))
+                continue;
+            Carried const& c = carried_[i];
+            std::byte* const to = c.stays || target(i, 0) != c.output ? c.output : c.spare;
+            TensorRef const first = m_.ref(now_[i]);
+            if (first.data == to)
+                continue;
+            TW_TRY(m_.copyRows(to, 0, first.data, 0, first.sizeBytes(), 1));
+            m_.move(now_[i], to);
+        }
         return {};
     }
     Result<void> readyStack(size_t k, Extents const& part)
@@ -336,9 +357,11 @@ protected:
         return !c.isOwn && c.capture < 0 && !isStacked(c) &&
                (!body_.outputs[i]->producer || stateOf(body_.outputs[i]).exact);
     }
-    // Not where the value lies now; the last of a known number of trips writes to the output.
+    // Not where the value lies now, unless it stays there; the last of a known number of trips writes to the output.
     std::byte* target(size_t i, int64_t trip) const
     {
+        if (carried_[i].stays)
+            return carried_[i].output;
         int64_t const left = counts_ && hasCount_ ? limit_ - 1 - trip : trip;
         return left % 2 == 0 ? carried_[i].output : carried_[i].spare;
     }

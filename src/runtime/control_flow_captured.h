@@ -56,7 +56,8 @@ Result<void> captureBranch(Machine& m)
 }
 
 // Between turns, a carried value lies in the loop's output. Each trip of a turn writes to a place of its own, so that the
-// end of the turn can choose: what the last trip gave that the loop makes goes back to the output.
+// end of the turn can choose: what the last trip gave that the loop makes goes back to the output. What is updated in place
+// stays in the output; where a trip writes over a carried value, turns have one trip.
 template <class Machine>
 class CapturedLoop : private LoopRun<Machine>
 {
@@ -164,7 +165,10 @@ private:
         t.data = data;
         now_[i] = m_.place(t);
     }
-    std::byte* written(size_t i, int trip) const { return carried_[i].spare + trip * memory_.spare[i].pitch; }
+    std::byte* written(size_t i, int trip) const
+    {
+        return carried_[i].stays ? carried_[i].output : carried_[i].spare + trip * memory_.spare[i].pitch;
+    }
     std::byte* part(size_t k, int trip) const { return stacks_[k].copy + trip * memory_.part[k].pitch; }
     std::byte* slice(size_t s, int trip) const { return iterated_[s].copy + trip * memory_.slice[s].pitch; }
 
@@ -193,7 +197,7 @@ private:
             TW_ASSIGN(turn.goesOn[trip], condition(trip));
         }
         for (size_t i = 0; i < at_.carried; ++i)
-            if (!carried_[i].isOwn)
+            if (!carried_[i].isOwn && !carried_[i].stays)
                 keepCarried(i);
         for (size_t s = 0; s < iterated_.size(); ++s) {
             m_.move(now_[at_.carried + s], slice(s, 0));

@@ -2,6 +2,7 @@
 #include "runtime/loop_guards.h"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <utility>

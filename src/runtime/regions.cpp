@@ -7,6 +7,7 @@
 #include "ir/op_def.h"
 #include "ops/loop/op.h"
 #include "runtime/execute_cuda.h"
+#include "runtime/updates.h"
 
 namespace tw::runtime {
 
@@ -55,12 +56,10 @@ bool isFor(Instance const& region, std::span<Extents const> inputs)
     return true;
 }
 
-Result<std::unique_ptr<Instance>> resolveLate(LoadedBlock const& region, std::span<Extents const> inputs)
+size_t carriedBy(ir::Node const& node, size_t r)
 {
-    auto states = mapped<InputState>(inputs, [&](Extents const& dims) { return InputState{dims, true, TensorRef{}}; });
-    TW_ASSIGN(auto instance, resolve(region, states));
-    TW_TRY(placeInArena(*instance));
-    return instance;
+    bool const isBody = node.op->regions == ir::RegionKind::kLoop && r == 1;
+    return isBody ? size_t(node.attrsAs<ops::loop::Attrs>().carried) : 0;
 }
 
 bool conditionSees(ir::Node const& loop, size_t s)
@@ -95,7 +94,7 @@ RegionMemory regionMemory(ir::Node const& node, std::span<Instance const* const>
     m.counter = take(2 * int64_t(sizeof(int32_t))).at;
     m.goesOn = take(1, places);
     for (size_t i = 0; i < at.carried; ++i)
-        m.spare.push_back(take(bytesOf(body, g.inputs[i]), places));
+        m.spare.push_back(take(isUpdatedInPlace(body, i) ? 0 : bytesOf(body, g.inputs[i]), places));
     for (size_t s = 0; s < at.iterated; ++s)
         m.slice.push_back(
             take(bytesOf(body, g.inputs[at.carried + s]), places + int(trips > 0 && conditionSees(node, s))));
@@ -123,8 +122,13 @@ RegionMemory OpenRegions::memoryOf(std::span<Instance const* const> regions) con
 Result<bool> OpenRegions::openFor(size_t r, std::vector<Extents> const& dims)
 {
     bool const isPlanned = r < planned_.size() && isFor(*planned_[r], dims);
-    if (!isPlanned)
-        TW_SET(late_[r], resolveLate(*step_.regions[r], dims));
+    if (!isPlanned) {
+        auto const states = mapped<InputState>(dims, [&](Extents const& d) {
+            return InputState{d, true, TensorRef{}};
+        });
+        TW_SET(late_[r], resolve(*step_.regions[r], states));
+        TW_TRY(placeInArena(*late_[r], {.carried = carriedBy(node(), r)}));
+    }
     instances_[r] = isPlanned ? planned_[r].get() : late_[r].get();
     return !isPlanned;
 }

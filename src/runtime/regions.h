@@ -13,10 +13,11 @@ namespace tw::runtime {
 // What a region's inputs are, by the node's inputs (anything where there is none). Contents are those of captures.
 std::vector<InputState> regionInputs(ir::Node const& node, std::vector<InputState> const& nodeInputs);
 
+// How many inputs of region r are values that a loop carries and its body gives anew; 0 of every other region.
+size_t carriedBy(ir::Node const& node, size_t r);
+
 // Whether an instance is for exactly these shapes.
 bool isFor(Instance const& region, std::span<Extents const> inputs);
-// One for these shapes, with places for its values.
-Result<std::unique_ptr<Instance>> resolveLate(LoadedBlock const& region, std::span<Extents const> inputs);
 
 // Where things lie in the workspace of a node with regions.
 struct RegionMemory
@@ -29,7 +30,7 @@ struct RegionMemory
     int trips = 0;          // of a turn of a loop that a GPU decides, else 0
     int64_t counter = 0;    // of such a loop
     Row goesOn;             // what the condition gives
-    std::vector<Row> spare; // each carried value has other places than the loop's output
+    std::vector<Row> spare; // a carried value has other places than the loop's output, but for what stays there
     std::vector<Row> slice; // of an iterated tensor, where it is no view; one more where the condition reads it
     std::vector<Row> part;  // what the body gives for a stack, where it is not written in place
     int64_t sizeBytes = 0;  // the arena, which the regions use in turns, stands first

@@ -11,6 +11,7 @@
 #include "runtime/block.h"
 #include "runtime/execute_cuda.h"
 #include "runtime/regions.h"
+#include "runtime/updates.h"
 
 namespace tw::runtime {
 
@@ -398,6 +399,7 @@ Result<void> placeInArena(Instance& inst, Placing const& placing)
             s.external = true;
     }
     realizeAliases(inst);
+    realizeUpdates(inst, placing.carried);
 
     for (ValueState& s : inst.values)
         s.offset = -1;
@@ -409,12 +411,13 @@ Result<void> placeInArena(Instance& inst, Placing const& placing)
         for (size_t r = 0; r < inst.regions[size_t(i)].size(); ++r) {
             auto& child = inst.regions[size_t(i)][r];
             Instance const* const like = share ? placing.like->regions[size_t(i)][r].get() : nullptr;
-            TW_TRY(placeInArena(*child, {like, placing.workers}));
+            TW_TRY(placeInArena(*child, {like, placing.workers, carriedBy(*block.steps[size_t(i)].node, r)}));
             inst.scratchBytes = std::max(inst.scratchBytes, child->scratchBytes);
         }
         if (auto t = tensorsOf(inst, size_t(i)); t && !share)
             ready.push_back({size_t(i), std::move(*t), std::nullopt});
     }
+    realizeFirstValues(inst);
     std::vector<Place> const places = placesOf(inst);
     std::vector<plan::Buffer> buffers;
     for (Place const& p : places) {

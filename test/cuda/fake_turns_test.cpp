@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops that the GPU decides, a few trips to a turn of their node, on the double with CUDA graphs.
 #include "cuda/fake_loops.h"
+#include "support/update_loops.h"
 
 namespace tw::test {
 
@@ -219,6 +220,29 @@ TEST(FakeTurns, ConditionsThatNoKernelComputes)
     EXPECT_EQ(factor("output %1", {1}, {1, 1, 1, 1, 0, 1, 1, 1}), 16);
     EXPECT_EQ(factor("output %1", {1}, {1, 1, 1, 1, 1, 0, 1, 1}), 32);
     EXPECT_EQ(factor("output %1", {1}, {0, 1, 1, 1, 1, 1, 1, 1}), 1);
+}
+
+TEST(FakeTurns, CachesThatAreUpdatedInPlace)
+{
+    for (UpdateLoop const& kind : updateLoops()) {
+        SCOPED_TRACE(kind.name);
+        for (First const first : {First::kGiven, First::kMade, First::kMadeForTwo})
+            for (int trips : {0, 1, 4, 5, 6}) {
+                SCOPED_TRACE(trips);
+                GraphMaker m;
+                addUpdateLoop(m, kind, 6, first);
+                auto const inputs = updateInputs(m.g, trips);
+                auto want = interp::run(m.g, refsOf(inputs));
+                ASSERT_TRUE(want.ok()) << want.error().message;
+                int const before = turns();
+                auto ran = runOnDouble(m.g, refsOf(inputs));
+                ASSERT_TRUE(ran.ok()) << ran.error().message;
+                EXPECT_EQ(turnsOf(before), kind.aIsOverwritten || kind.bStays ? trips : (trips + 3) / 4);
+                EXPECT_EQ(ran->hostWaits, 0);
+                expectSame(ran->outputs, *want, 0);
+                expectSame(refsOf(inputs), updateInputs(m.g, trips), 0);
+            }
+    }
 }
 
 } // namespace tw::test

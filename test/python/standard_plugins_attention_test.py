@@ -9,9 +9,13 @@ from small import run
 from standard_plugins import check, close, engine_of, make, refusal
 
 
-def attention(q, k, v, lengths, *, scale=0, causal=1, window=0, softcap=0, mask=None, sinks=None, slopes=None):
-    """q [B, H, s, D], k and v [B, G, S, D]: [B, H, s, D]."""
+def attention(q, k, v, lengths, *, scale=0, causal=1, window=0, softcap=0, mask=None, sinks=None, slopes=None, table=None):
+    """q [B, H, s, D], k and v [B, G, S, D], table [B / b, b, S]: [B, H, s, D]."""
     batch, heads, rows, size = q.shape
+    if table is not None:  # what each image would have, had the cache been moved
+        own, sharing = np.arange(batch)[:, None], table.shape[1]
+        of = own - own % sharing + np.clip(table.reshape(batch, -1), 0, sharing - 1)
+        k, v = (x[of[:, None], np.arange(x.shape[1])[:, None], np.arange(x.shape[2])] for x in (k, v))
     shared, y = heads // k.shape[1], np.zeros((batch, heads, rows, v.shape[3]))
     for b, h, i in np.ndindex(batch, heads, rows):
         length = int(np.clip(lengths[b], 0, k.shape[2]))
@@ -59,6 +63,11 @@ def drawn(seed):
             fields["has_" + name] = 1
             names.append(name)
             arrays.append(array.astype(np.float32))
+    if seed % 3 == 0:
+        fields["cache_indirection"] = 1
+        names.append("table")
+        sharing = int(rng.choice([n for n in (1, 2, 3) if batch % n == 0]))
+        arrays.append(rng.integers(-1, sharing + 1, (batch // sharing, sharing, capacity)).astype(np.int32))
 
     def wanted(*inputs):
         return [attention(*inputs[:4], **options, **dict(zip(names, inputs[4:])))]
@@ -66,7 +75,7 @@ def drawn(seed):
     return fields, arrays, wanted
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23])
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 27, 30, 33, 36, 39, 42, 45])
 def test_mixtures(seed):
     fields, arrays, wanted = drawn(seed)
     check(make("CachedAttention", **fields), arrays, wanted, open_shapes=False, tolerance=5e-5, half_tolerance=1e-2)
@@ -136,4 +145,9 @@ def test_refusals():
     lengths = np.ones(1, np.int32)
     assert engine_of(make("CachedAttention"), [q, k, k, lengths]) is None  # three heads do not share two
     assert engine_of(make("CachedAttention", has_mask=1), [q, q, q, lengths]) is None  # no mask
+    table = np.zeros((1, 2, 9), np.int32)  # of two images, and there is one
+    assert engine_of(make("CachedAttention", cache_indirection=1), [k, k, k, lengths, table]) is None
+    assert engine_of(make("CachedAttention", cache_indirection=1), [k, k, k, lengths, table[:, :1, :8]]) is None
+    assert engine_of(make("CachedAttention", cache_indirection=1), [k, k, k, lengths]) is None
+    assert engine_of(make("CachedAttention", has_sinks=1), [k, k, k, lengths, np.zeros(2, np.int32)]) is None
     assert engine_of(make("CachedAttention", num_heads=5), [q[0], q[0], q[0], lengths]) is None

@@ -153,8 +153,9 @@ void refuse(ImportContext& ctx)
 constexpr char const* kExperts = "a mixture of experts cannot be imported: its tokens go to weights that data choose";
 constexpr char const* kPages = "caches in pages cannot be imported; GroupQueryAttention has one for each sequence";
 constexpr char const* kBlocks = "attention that leaves out blocks cannot be imported; masks and windows can";
-constexpr char const* kSearch =
-    "a search over a decoder cannot be imported; import the decoder, and choose the tokens outside";
+constexpr char const* kSearch = "a search over a decoder cannot be imported; import the decoder, and choose the tokens "
+                                "outside, or put it into a Loop "
+                                "with GenerateSample or BeamStep";
 
 } // namespace
 

@@ -3,7 +3,7 @@
 // thread; sum and result are scaled again when the largest score grows.
 // Where weights are rounded, the sum is known before: a first walk over the keys finds it.
 //   type T, of q, Key, of k and v; bool kIntegers: y is i8 in steps of *step; int kThreads; float kScale, kFill: what a score becomes that is not kept; bool kKeepInverted; float kScoreStep,
-//   kSumStep, kWeightStep: what is rounded to multiples of them, 0: nothing; float kSoftcap: of scores, 0: none; bool kCausal, kWindow
+//   kSumStep, kWeightStep: what is rounded to multiples of them, 0: nothing; float kSoftcap: of scores, 0: none; bool kCausal, kWindow, kTable
 #pragma once
 
 #include "kernels/cuda/common/prelude.cuh"
@@ -36,6 +36,13 @@ TW_INLINE i64 place(OperandPlace const& p, i64 b, i64 h, i64 row)
 {
     return p.offset + b * p.batch + h * p.head + row * p.row;
 }
+// The image whose key j image b sees.
+TW_INLINE i64 imageOf(Params const& p, i64 b, i64 j)
+{
+    if constexpr (!kTable)
+        return b;
+    return b / p.sharing * p.sharing + max(min(i64(p.table[b * p.columns + j]), p.sharing - 1), i64(0));
+}
 TW_KERNEL attention(const __grid_constant__ Params p)
 {
     __shared__ float weights[kThreads], scratch[32];
@@ -43,7 +50,7 @@ TW_KERNEL attention(const __grid_constant__ Params p)
     i64 const i = i64(rest - bh * idx(p.rowCount.d)), h = i64(bh - b * idx(p.headCount.d));
     i64 const d = i64(blockIdx.x - rest * idx(p.chunks.d)) * kThreads + threadIdx.x;
     T const* const q = static_cast<T const*>(p.q) + place(p.at[0], b, h, i);
-    Key const* const v = static_cast<Key const*>(p.v) + place(p.at[2], b, h / p.headsPerKey, 0);
+    Key const* const v = static_cast<Key const*>(p.v);
     i64 from = 0, to = p.columns; // keys that the row sees
     if (p.begins)
         for (i64 e = 0; e < p.beginCount; ++e) {
@@ -69,7 +76,8 @@ TW_KERNEL attention(const __grid_constant__ Params p)
             i64 const j = first + threadIdx.x;
             float t = lowest(), w = 0;
             if (j < to) {
-                Key const* const k = static_cast<Key const*>(p.k) + place(p.at[1], b, h / p.headsPerKey, j);
+                Key const* const k =
+                    static_cast<Key const*>(p.k) + place(p.at[1], imageOf(p, b, j), h / p.headsPerKey, j);
                 t = 0;
                 for (i64 e = 0; e < p.size; ++e)
                     t += load<float>(q[e]) * load<float>(k[e]);
@@ -104,7 +112,9 @@ TW_KERNEL attention(const __grid_constant__ Params p)
             i64 const many = min(to - first, i64(kThreads));
             if (isLast && d < p.valueSize)
                 for (i64 e = 0; e < many; ++e)
-                    result += weights[e] * load<float>(v[(first + e) * p.at[2].row + d]);
+                    result +=
+                        weights[e] *
+                        load<float>(v[place(p.at[2], imageOf(p, b, first + e), h / p.headsPerKey, first + e) + d]);
         }
     }
     if (d < p.valueSize) {

@@ -19,6 +19,8 @@ struct Params
     cuda::i32 const* lengths = nullptr; // of images, where they are not all the columns
     void const* sinks = nullptr;        // of heads, of q's type
     float const* slopes = nullptr;      // of heads
+    cuda::i32 const* table = nullptr;   // whose key it is, of images and columns; of `sharing` images
+    cuda::i64 sharing = 1;
     cuda::i64 rows = 0, window = 0;
     OperandPlace at[6]; // q, k, v, mask, keep, y
     cuda::i64 columns = 0, size = 0, valueSize = 0, headsPerKey = 1;

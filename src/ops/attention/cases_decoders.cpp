@@ -95,6 +95,38 @@ void decoderCases(AddTokens const& add, DataType type, DataType keys)
             in.push_back(input(DataType::kFloat, {6}, {1, 0.5, 0.25, 0.125, 0, -0.25}));
         });
     }
+    for (int64_t rows :
+         {1, 3, 40}) // the second image of a group reads what the first one wrote, and the other way round
+        with(fmt::format("table_rows_{}", rows), 6, rows, 150, 4, 32, [&](Attrs& t, std::vector<CaseInput>& in) {
+            t.headsPerKey = 2;
+            in[1] = in[2] = input(keys, {6, 2, 150, 32});
+            lengths({150, 0, 91, 100, 33, 1})(t, in);
+            t.table = true;
+            in.push_back(input(DataType::kInt32, {2, 3, 150}));
+        });
+    with("table_of_one", 2, 1, 70, 2, 64, [&](Attrs& t, std::vector<CaseInput>& in) {
+        t.table = true;
+        in.push_back(input(DataType::kInt32, {2, 1, 70}));
+    });
+    with("table_long", 4, 1, 1100, 2, 64, [&](Attrs& t, std::vector<CaseInput>& in) {
+        lengths({1100, 7, 1000, 600})(t, in);
+        t.table = true;
+        in.push_back(input(DataType::kInt32, {1, 4, 1100}));
+    });
+    with("table_all", 4, 2, 75, 2, 64, [&](Attrs& t, std::vector<CaseInput>& in) {
+        in.push_back(x({4, 1, 2, 75}));
+        lengths({75, 70, 3, 60})(t, in);
+        t.window = 40;
+        t.sinks = t.slopes = t.table = true;
+        in.push_back(x({2}));
+        in.push_back(input(DataType::kFloat, {2}, {0.5, 0.0625}));
+        in.push_back(input(DataType::kInt32, {2, 2, 75}));
+    });
+    with("table_unaligned", 4, 1, 60, 2, 20, [&](Attrs& t, std::vector<CaseInput>& in) {
+        lengths({60, 31, 4, 9})(t, in);
+        t.table = true;
+        in.push_back(input(DataType::kInt32, {2, 2, 60}));
+    });
     with("unaligned", 2, 1, 60, 2, 20, lengths({60, 31}));
     with("other_values", 2, 2, 60, 2, 64, [&](Attrs& t, std::vector<CaseInput>& in) {
         t.valueSize = t.v.headStride = 32;

@@ -36,13 +36,14 @@ void attend(Attrs const& a, Geometry const& g, RunArgs& args, float* t)
     auto const* const sinks = elementsOf<T>(args.inputs, g.sinksInput);
     auto const* const slopes = elementsOf<float>(args.inputs, g.slopesInput);
     auto const* const lengths = elementsOf<int32_t>(args.inputs, g.lengthsInput);
+    Table const table = tableOf(g, args.inputs);
     float const step = a.integers ? *args.inputs[size_t(a.scaleInput(args.inputs.size()))].as<float>() : 1;
     auto rowOf = [&](int64_t b, int64_t h, int64_t i, Keys const& keys) {
         T const* q = at<T>(args.inputs[0], g.q, b, h, i);
         float const sink = sinks ? loadElement(sinks[h]) : -std::numeric_limits<float>::infinity();
         float highest = sink;
         for (int64_t j = keys.from; j < keys.to; ++j) {
-            Key const* k = at<Key>(args.inputs[1], g.k, b, h / a.headsPerKey, j);
+            Key const* k = at<Key>(args.inputs[1], g.k, table.image(b, j), h / a.headsPerKey, j);
             float s = 0;
             for (int64_t d = 0; d < a.size; ++d)
                 s += loadElement(q[d]) * loadElement(k[d]);
@@ -70,7 +71,8 @@ void attend(Attrs const& a, Geometry const& g, RunArgs& args, float* t)
         for (int64_t d = 0; d < a.valueSize; ++d) {
             double s = 0;
             for (int64_t j = keys.from; j < keys.to; ++j)
-                s += double(t[j] * loadElement(at<Key>(args.inputs[2], g.v, b, h / a.headsPerKey, j)[d]));
+                s += double(t[j] *
+                            loadElement(at<Key>(args.inputs[2], g.v, table.image(b, j), h / a.headsPerKey, j)[d]));
             T stored;
             storeElement(stored, keys.from < keys.to ? s / sum : 0);
             if (a.integers)

@@ -34,6 +34,16 @@ struct Work
             splits = std::clamp<int64_t>(divideUp(4 * threads, many), 1, std::max<int64_t>(g.columns / kPartKeys, 1));
     }
     int64_t groups() const { return g.batch * a.keyHeads() * chunks; }
+    struct Group
+    {
+        int64_t chunk, head, image;
+    };
+    // Images that share a table follow each other: they read the same keys while these are near.
+    Group group(int64_t i) const
+    {
+        int64_t const rest = i / g.sharing;
+        return {rest % chunks, rest / chunks % a.keyHeads(), rest / chunks / a.keyHeads() * g.sharing + i % g.sharing};
+    }
     int64_t parts() const { return groups() * splits; }
     // Floats: of a worker's room, and of what a part leaves: y, the highest scores and the sums of its rows.
     int64_t room() const
@@ -100,7 +110,7 @@ bool mayTakeFewRows(kernels::jit::Isa isa, Attrs const& a)
 
 bool takesFewRows(kernels::jit::Isa isa, Attrs const& a, Geometry const& g, DataType keys)
 {
-    return mayTakeFewRows(isa, a) && (isNarrowFloat(keys) || a.headsPerKey * g.rows <= kMostRows);
+    return mayTakeFewRows(isa, a) && (isNarrowFloat(keys) || a.table || a.headsPerKey * g.rows <= kMostRows);
 }
 
 int64_t fewRowsWorkspace(Attrs const& a, Geometry const& g, int64_t threads)
@@ -116,6 +126,7 @@ Result<void> runFewRows(kernels::jit::Isa isa, Attrs const& a, Geometry const& g
     auto const attend = withFloat(args.inputs[1].type, [&](auto key) { return attendOf(kernels, key); });
     auto const* const lengths = elementsOf<int32_t>(args.inputs, g.lengthsInput);
     auto const* const sinks = elementsOf<float>(args.inputs, g.sinksInput);
+    Table const table = tableOf(g, args.inputs);
     float* const rooms = static_cast<float*>(args.workspace);
     float* const leftovers = rooms + threads * w.room();
     int64_t const element = sizeOf(args.inputs[1].type);
@@ -125,8 +136,7 @@ Result<void> runFewRows(kernels::jit::Isa isa, Attrs const& a, Geometry const& g
     };
     // What a head's parts left becomes rows of y.
     auto finish = [&](int64_t group) {
-        int64_t const chunk = group % w.chunks, head = group / w.chunks % a.keyHeads(),
-                      b = group / w.chunks / a.keyHeads();
+        auto const [chunk, head, b] = w.group(group);
         for (int64_t r = 0; r < std::min(w.rows, w.all - chunk * w.rows); ++r) {
             int64_t const row = chunk * w.rows + r, h = head * a.headsPerKey + row / g.rows, i = row % g.rows;
             float* const y = args.outputs[0].as<float>() + b * g.y.batch + i * g.y.row + h * g.y.head;
@@ -159,8 +169,8 @@ Result<void> runFewRows(kernels::jit::Isa isa, Attrs const& a, Geometry const& g
         }
     };
     auto body = [&](int64_t p, int worker) {
-        int64_t const split = p % w.splits, group = p / w.splits, chunk = group % w.chunks,
-                      head = group / w.chunks % a.keyHeads(), b = group / w.chunks / a.keyHeads();
+        int64_t const split = p % w.splits, group = p / w.splits;
+        auto const [chunk, head, b] = w.group(group);
         float* const room = rooms + worker * w.room();
         float* const left = leftovers + p * w.left();
         FewRows f;
@@ -171,8 +181,12 @@ Result<void> runFewRows(kernels::jit::Isa isa, Attrs const& a, Geometry const& g
         f.q = q;
         f.size = a.size;
         f.valueSize = a.valueSize;
-        f.k = place(1, g.k, b, head);
-        f.v = place(2, g.v, b, head);
+        f.k = place(1, g.k, table.first(b), head);
+        f.v = place(2, g.v, table.first(b), head);
+        f.images = table.of(b);
+        f.sharing = g.sharing;
+        f.kImage = g.k.batch;
+        f.vImage = g.v.batch;
         f.kStride = g.k.row;
         f.vStride = g.v.row;
         f.rules = {float(a.softcap), float(a.fill), a.keepInverted};

@@ -23,7 +23,7 @@ CudaSource sourceOf(Problem const& problem)
                cuda::number("kFill", float(a.fill)) + cuda::number("kScoreStep", float(a.scoreStep)) +
                cuda::number("kSumStep", float(a.sumStep)) + cuda::number("kWeightStep", float(a.weightStep)) +
                cuda::flag("kKeepInverted", a.keepInverted) + cuda::number("kSoftcap", float(a.softcap)) +
-               cuda::flag("kCausal", a.causal) + cuda::flag("kWindow", a.window > 0) +
+               cuda::flag("kCausal", a.causal) + cuda::flag("kWindow", a.window > 0) + cuda::flag("kTable", a.table) +
                cuda::include("ops/attention/attention.cuh");
     return out;
 }
@@ -48,6 +48,8 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const&)
         p.lengths = elementsOf<int32_t>(args.inputs, g.lengthsInput);
         p.sinks = elementsOf(args.inputs, g.sinksInput);
         p.slopes = elementsOf<float>(args.inputs, g.slopesInput);
+        p.table = elementsOf<int32_t>(args.inputs, g.tableInput);
+        p.sharing = g.sharing;
         p.rows = g.rows;
         p.window = attrs.window;
         Strides const at[] = {g.q, g.k, g.v, g.mask, g.keep, g.y};
@@ -67,7 +69,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const&)
 }
 
 constexpr CudnnTactic kCudnn{"attention_f16_cudnn_sm90a", 1};
-constexpr CudaTactic kPlain{"attention_any_plain_cuda", 5, generate};
+constexpr CudaTactic kPlain{"attention_any_plain_cuda", 6, generate};
 
 } // namespace
 

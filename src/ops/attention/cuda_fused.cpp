@@ -103,6 +103,12 @@ int copyUnit(Problem const& problem)
 
 Support supportsFused(Problem const& problem, DataType type)
 {
+    return problem.node->attrsAs<Attrs>().table ? Support::no("takes keys of one image")
+                                                : supportsFusedTable(problem, type);
+}
+
+Support supportsFusedTable(Problem const& problem, DataType type)
+{
     constexpr int64_t kMostBlocks = 65535, kMostRows = 1 << 30, kMostSize = 256;
     auto const& a = problem.node->attrsAs<Attrs>();
     for (int i = 0; i < 3; ++i)
@@ -159,6 +165,8 @@ FusedRun fusedRun(Attrs const& a, MaskPlan const& plan, RunArgs const& args)
     x.sinks = elementsOf(args.inputs, g.sinksInput);
     x.slopes = elementsOf<float>(args.inputs, g.slopesInput);
     x.window = int32_t(a.window);
+    x.table = elementsOf<int32_t>(args.inputs, g.tableInput);
+    x.sharing = int32_t(g.sharing);
     x.softcap = float(a.softcap);
     x = cuda::forKernel(x, {a.scoreStep, a.sumStep, a.weightStep});
     r.shape = {g.batch, a.heads, g.rows, g.columns};

@@ -17,10 +17,15 @@ namespace {
 namespace mma = cuda::attention_f16;
 namespace wgmma = cuda::attention_wgmma_f16;
 
+Support isAmpere(Problem const& problem)
+{
+    bool const is = problem.target.cuda && problem.target.cuda->capability >= 80;
+    return is ? Support::yes() : Support::no("needs compute capability 8.0");
+}
+
 Support supportsMma(Problem const& problem)
 {
-    if (!problem.target.cuda || problem.target.cuda->capability < 80)
-        return Support::no("needs compute capability 8.0");
+    TW_SUPPORTS(isAmpere(problem));
     return supportsFused(problem, DataType::kHalf);
 }
 
@@ -175,13 +180,15 @@ few::Spec fewSpec(Problem const& problem, Config const& c, cuda::AttentionMasks 
     s.warps = int(c[0]);
     s.splits = int(c[1]);
     s.headsPerKey = a.headsPerKey;
+    s.table = a.table;
     s.masks = masks;
     return s;
 }
 
 Support supportsFew(Problem const& problem)
 {
-    TW_SUPPORTS(supportsMma(problem));
+    TW_SUPPORTS(isAmpere(problem));
+    TW_SUPPORTS(supportsFusedTable(problem, DataType::kHalf));
     auto const& a = problem.node->attrsAs<Attrs>();
     if (a.integers)
         return Support::no("makes no integers");
@@ -225,8 +232,7 @@ namespace kernel = cuda::attention_f32;
 
 Support supports(Problem const& problem)
 {
-    if (!problem.target.cuda || problem.target.cuda->capability < 80)
-        return Support::no("needs compute capability 8.0");
+    TW_SUPPORTS(isAmpere(problem));
     if (problem.node->attrsAs<Attrs>().integers)
         return Support::no("makes no integers");
     return supportsFused(problem, DataType::kFloat);
@@ -291,7 +297,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
 
 constinit CudaTactic const kF16Wgmma{"attention_f16_wgmma_sm90a", 3, generateWgmma, supportsWgmma, wgmmaConfigs};
 constinit CudaTactic const kF16Mma{"attention_f16_mma_sm80", 4, generateMma, supportsMma, mmaConfigs};
-constinit CudaTactic const kF16Few{"attention_f16_few_rows_sm80", 1, generateFew, supportsFew, fewConfigs};
+constinit CudaTactic const kF16Few{"attention_f16_few_rows_sm80", 2, generateFew, supportsFew, fewConfigs};
 constinit CudaTactic const kTf32Mma{
     "attention_tf32_mma_sm80",          3, generate<false>, supports, configs<false>, nullptr, nullptr,
     Traits{.rounding = Rounding::kTf32}};

@@ -39,6 +39,8 @@ struct FewRows
     float const* q = nullptr;              // [count][size], scaled
     void const *k = nullptr, *v = nullptr; // of key 0
     int64_t kStride = 0, vStride = 0;      // elements between keys
+    int32_t const* images = nullptr; // of keys, where they are not all of one: k and v are of image 0 of `sharing` then
+    int64_t sharing = 1, kImage = 0, vImage = 0; // elements between images
     int64_t size = 0, valueSize = 0;
     float* scores = nullptr; // [count][kKeyBlock] of room
     float* y = nullptr;      // [count][valueSize]: sums, in units of the largest score

@@ -65,8 +65,15 @@ inline V sumsOfAll(V (&a)[kFloats])
 #endif
 }
 
+// Where key j is behind that of image 0: of the image that the table names.
+inline int64_t imageAt(FewRows const& f, int64_t j, int64_t stride)
+{
+    int64_t const i = f.images[j], last = f.sharing - 1;
+    return (i < 0 ? 0 : i > last ? last : i) * stride;
+}
+
 // Scores of kRows queries and the keys of a block, kFloats of them at once.
-template <int kRows, class Element>
+template <int kRows, class Element, bool kTable>
 void scoresOf(FewRows const& f, int64_t row, int64_t first, int64_t n)
 {
     constexpr int kKeys = int(kFloats) / kRows;
@@ -74,8 +81,12 @@ void scoresOf(FewRows const& f, int64_t row, int64_t first, int64_t n)
     float const* const q = f.q + row * f.size;
     for (int64_t j = 0; j < n; j += kKeys) {
         Element const* key[kKeys];
-        for (int c = 0; c < kKeys; ++c)
-            key[c] = k + (j + c < n ? j + c : n - 1) * f.kStride;
+        for (int c = 0; c < kKeys; ++c) {
+            int64_t const at = j + c < n ? j + c : n - 1;
+            key[c] = k + at * f.kStride;
+            if constexpr (kTable)
+                key[c] += imageAt(f, first + at, f.kImage);
+        }
         V sum[kFloats] = {};
         for (int64_t d = 0; d < f.size; d += kFloats) {
             V of[kRows];
@@ -156,7 +167,7 @@ inline float weigh(float* t, int64_t n, FewRow& row)
     return shrink;
 }
 
-template <int kRows, int kVectors, class Element>
+template <int kRows, int kVectors, class Element, bool kTable>
 void addValues(FewRows const& f, int64_t row, int64_t first, int64_t n, int64_t d, float const* shrink)
 {
     auto const* v = static_cast<Element const*>(f.v) + first * f.vStride + d;
@@ -166,22 +177,26 @@ void addValues(FewRows const& f, int64_t row, int64_t first, int64_t n, int64_t 
     for (int r = 0; r < kRows; ++r)
         for (int i = 0; i < kVectors; ++i)
             sum[r][i] = load(y + r * f.valueSize + i * kFloats) * shrink[r];
-    for (int64_t j = 0; j < n; ++j, v += f.vStride)
+    for (int64_t j = 0; j < n; ++j, v += f.vStride) {
+        auto const* of = v;
+        if constexpr (kTable)
+            of += imageAt(f, first + j, f.vImage);
         for (int i = 0; i < kVectors; ++i) {
-            V const x = loadKeys(v + i * kFloats);
+            V const x = loadKeys(of + i * kFloats);
             for (int r = 0; r < kRows; ++r)
                 sum[r][i] += w[r * kKeyBlock + j] * x;
         }
+    }
     for (int r = 0; r < kRows; ++r)
         for (int i = 0; i < kVectors; ++i)
             store(y + r * f.valueSize + i * kFloats, sum[r][i]);
 }
 
-template <int kRows, class Element>
+template <int kRows, class Element, bool kTable>
 void blockOf(FewRows const& f, int64_t row, int64_t first, int64_t n)
 {
     constexpr int kWide = kRows == 1 ? 8 : kRows == 2 ? 4 : TW_FLOATS == 16 ? 4 : 2;
-    scoresOf<kRows, Element>(f, row, first, n);
+    scoresOf<kRows, Element, kTable>(f, row, first, n);
     float shrink[kRows];
     for (int r = 0; r < kRows; ++r) {
         FewRow& of = f.rows[row + r];
@@ -192,27 +207,32 @@ void blockOf(FewRows const& f, int64_t row, int64_t first, int64_t n)
     }
     int64_t d = 0;
     for (; d + kWide * kFloats <= f.valueSize; d += kWide * kFloats)
-        addValues<kRows, kWide, Element>(f, row, first, n, d, shrink);
+        addValues<kRows, kWide, Element, kTable>(f, row, first, n, d, shrink);
     if constexpr (kWide > 4)
         for (; d + 4 * kFloats <= f.valueSize; d += 4 * kFloats)
-            addValues<kRows, 4, Element>(f, row, first, n, d, shrink);
+            addValues<kRows, 4, Element, kTable>(f, row, first, n, d, shrink);
     for (; d < f.valueSize; d += kFloats)
-        addValues<kRows, 1, Element>(f, row, first, n, d, shrink);
+        addValues<kRows, 1, Element, kTable>(f, row, first, n, d, shrink);
 }
 
-template <class Element>
-void attend(FewRows const& f)
+template <class Element, bool kTable>
+void attendBlocks(FewRows const& f)
 {
     for (int64_t first = f.from; first < f.to; first += kKeyBlock) {
         int64_t const n = f.to - first < kKeyBlock ? f.to - first : kKeyBlock;
         int64_t row = 0;
         for (; row + 4 <= f.count; row += 4)
-            blockOf<4, Element>(f, row, first, n);
+            blockOf<4, Element, kTable>(f, row, first, n);
         for (; row + 2 <= f.count; row += 2)
-            blockOf<2, Element>(f, row, first, n);
+            blockOf<2, Element, kTable>(f, row, first, n);
         if (row < f.count)
-            blockOf<1, Element>(f, row, first, n);
+            blockOf<1, Element, kTable>(f, row, first, n);
     }
+}
+template <class Element>
+void attend(FewRows const& f)
+{
+    f.images ? attendBlocks<Element, true>(f) : attendBlocks<Element, false>(f);
 }
 
 } // namespace

@@ -59,7 +59,7 @@ Result<void> checkMask(ir::InferContext& ctx, int input, ir::Shape const& scores
 }
 
 // What only decoders have.
-Result<void> checkDecoder(ir::InferContext& ctx, Dim const& batch)
+Result<void> checkDecoder(ir::InferContext& ctx, Dim const& batch, Dim const& columns)
 {
     auto const& a = ctx.attrs<Attrs>();
     if (a.window < 0 || a.window > INT32_MAX)
@@ -69,8 +69,9 @@ Result<void> checkDecoder(ir::InferContext& ctx, Dim const& batch)
     if (a.softcap > 0 && a.roundsScores())
         return ctx.error("scores with a cap are not rounded (softcap {}, steps {} and {})", a.softcap, a.scoreStep,
                          a.sumStep);
-    if (a.segments && a.lengths)
-        return ctx.error("sequences that lie one behind the other have no lengths beside their begins");
+    if (a.segments && (a.lengths || a.table))
+        return ctx.error("sequences that lie one behind the other have no {} beside their begins",
+                         a.lengths ? "lengths" : "table");
     auto vector = [&](int i, char const* what, DataType type, Dim const& size) -> Result<void> {
         if (i < 0)
             return {};
@@ -81,7 +82,16 @@ Result<void> checkDecoder(ir::InferContext& ctx, Dim const& batch)
     };
     TW_TRY(vector(a.lengthsInput(size_t(ctx.inputCount())), "lengths", DataType::kInt32, batch));
     TW_TRY(vector(a.sinksInput(size_t(ctx.inputCount())), "sinks", ctx.type(0), a.heads));
-    return vector(a.slopesInput(size_t(ctx.inputCount())), "slopes", DataType::kFloat, a.heads);
+    TW_TRY(vector(a.slopesInput(size_t(ctx.inputCount())), "slopes", DataType::kFloat, a.heads));
+    int const i = a.tableInput(size_t(ctx.inputCount()));
+    if (i < 0)
+        return {};
+    if (!ctx.has(i) || ctx.type(i) != DataType::kInt32 || ctx.rank(i) != 3 || differ(ctx.shape(i)[2], columns) ||
+        !ctx.shape(i)[1].isConst() || ctx.shape(i)[1].value() < 1 || differ(ctx.shape(i)[0] * ctx.shape(i)[1], batch))
+        return ctx.error("table {} must be i32 of shape [groups, images of a group, {}] for {} images, the second one "
+                         "known when the engine is built",
+                         ctx.has(i) ? ctx.describe(i) : "", columns.str(), batch.str());
+    return {};
 }
 
 Result<void> infer(ir::InferContext& ctx)
@@ -116,10 +126,11 @@ Result<void> infer(ir::InferContext& ctx)
     bool seen[2] = {};
     int const masksEnd = a.masksEnd(size_t(ctx.inputCount()));
     if (masksEnd < 3 || masksEnd > 5)
-        return ctx.error("{} inputs are too {} (q, k, v, up to two masks{}{}{}{}{}", ctx.inputCount(),
+        return ctx.error("{} inputs are too {} (q, k, v, up to two masks{}{}{}{}{}{}", ctx.inputCount(),
                          masksEnd < 3 ? "few" : "many", a.lengths ? ", lengths" : "", a.sinks ? ", sinks" : "",
-                         a.slopes ? ", slopes" : "", a.segments ? ", begins" : "", a.integers ? ", a scale)" : ")");
-    TW_TRY(checkDecoder(ctx, q.batch));
+                         a.slopes ? ", slopes" : "", a.table ? ", a table" : "", a.segments ? ", begins" : "",
+                         a.integers ? ", a scale)" : ")");
+    TW_TRY(checkDecoder(ctx, q.batch, k.rows));
     if (int const i = a.beginsInput(size_t(ctx.inputCount())); i >= 0) {
         if (!ctx.has(i) || ctx.type(i) != DataType::kInt32 || ctx.rank(i) != 1)
             return ctx.error("begins " + (ctx.has(i) ? ctx.describe(i) : "") + " must be i32 of rank 1");
@@ -181,6 +192,10 @@ void domain(ir::Node const& node, int input, Domain& d)
         d = {0, 0.1};
         return;
     }
+    if (input == a.tableInput(node.inputs.size())) { // some beyond the first and the last
+        d = {-1, double(node.inputs[size_t(input)]->shape[1].value()), true};
+        return;
+    }
     bool const keep = input > 2 && node.inputs[size_t(input)]->type == DataType::kBool;
     d.lo = keep ? 0 : -2;
     d.hi = keep ? 1 : 2;
@@ -235,6 +250,9 @@ Geometry geometryOf(Attrs const& a, std::span<TensorRef const> inputs)
     g.sinksInput = a.sinksInput(inputs.size());
     g.slopesInput = a.slopesInput(inputs.size());
     g.beginsInput = a.beginsInput(inputs.size());
+    g.tableInput = a.tableInput(inputs.size());
+    if (g.tableInput >= 0)
+        g.sharing = std::max<int64_t>(inputs[size_t(g.tableInput)].dims[1], 1);
     for (size_t i = 3; i < size_t(a.masksEnd(inputs.size())); ++i) {
         Extents const& m = inputs[i].dims;
         auto step = [&](int d) { return m[d] == 1 ? 0 : m.volume(d + 1, 4); };

@@ -12,6 +12,8 @@ namespace {
 
 using api::PluginFields, api::PluginLowering;
 
+constexpr char const* kFieldTable = "cache_indirection"; // as BeamStep has it
+
 // Heads of an operand: [B, heads, S, size], or [B, S, heads * size] with their number in a field.
 struct Heads
 {
@@ -74,8 +76,14 @@ void lower(PluginLowering& p)
     a.slopes = p.fields.flag("has_slopes");
     if (a.slopes)
         in.push_back(p.cast(p.in(next++, 1), DataType::kFloat));
-    p.check(next == p.inputs.size(),
-            fmt::format("has_mask, has_sinks and has_slopes want {} inputs, there are {}", next, p.inputs.size()));
+    a.table = p.fields.flag(kFieldTable);
+    if (a.table)
+        in.push_back(p.in(next++, 3));
+    p.check(next == p.inputs.size(), fmt::format("has_mask, has_sinks, has_slopes and {} want {} inputs, there are {}",
+                                                 kFieldTable, next, p.inputs.size()));
+    for (size_t i = 4 + p.fields.flag("has_mask"); i < next - a.table; ++i)
+        p.check(isFloating(p.inputs[i]->type),
+                fmt::format("input {} must be floating, it is {}", i, nameOf(p.inputs[i]->type)));
     ir::Value* y = p.value(def(), a, std::move(in));
     if (p.in(0)->rank() == 4)
         y = p.transpose(p.reshape(y, {0, 0, heads, v.size}), {0, 2, 1, 3});
@@ -101,8 +109,9 @@ void registerPlugins_attention(StandardPlugins& list)
                                {"softcap", kFLOAT32},
                                {"has_mask", kINT32},
                                {"has_sinks", kINT32},
-                               {"has_slopes", kINT32}},
-                    .types = {"TTTi.?T?T?>T"},
+                               {"has_slopes", kINT32},
+                               {ops::attention::kFieldTable, kINT32}},
+                    .types = {"TTTi.?.?.?.?>T"},
                     .lower = ops::attention::lower,
                     .check = ops::attention::check});
 }

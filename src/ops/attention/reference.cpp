@@ -68,6 +68,13 @@ Result<void> reference(RefContext& ctx)
                 if (int const l = a.lengthsInput(size_t(ctx.inputCount())); l >= 0)
                     to = std::clamp<int64_t>(ctx.in(l).getInt(b), 0, columns);
                 Keys const keys = keysOf(a, from, to, rows, i);
+                auto const imageOf = [&](int64_t j) {
+                    int const table = a.tableInput(size_t(ctx.inputCount()));
+                    if (table < 0)
+                        return b;
+                    int64_t const n = ctx.in(table).dims[1];
+                    return b - b % n + std::clamp<int64_t>(ctx.in(table).getInt(b * columns + j), 0, n - 1);
+                };
                 from = keys.from;
                 to = keys.to;
                 auto wants = [&](int64_t d) { return ctx.wants(first + d); };
@@ -84,7 +91,7 @@ Result<void> reference(RefContext& ctx)
                     double s = 0;
                     for (int64_t d = 0; d < a.size; ++d)
                         s += element(q, a.heads, a.q, a.size, b, h, i, d) *
-                             element(k, keyHeads, a.k, a.size, b, g, j, d);
+                             element(k, keyHeads, a.k, a.size, imageOf(j), g, j, d);
                     s = rounded(s * a.scale, a.scoreStep);
                     if (a.softcap > 0)
                         s = a.softcap * std::tanh(s / a.softcap);
@@ -111,7 +118,7 @@ Result<void> reference(RefContext& ctx)
                         continue;
                     double s = 0;
                     for (int64_t j = from; j < to; ++j)
-                        s += t[size_t(j)] * element(v, keyHeads, a.v, a.valueSize, b, g, j, d);
+                        s += t[size_t(j)] * element(v, keyHeads, a.v, a.valueSize, imageOf(j), g, j, d);
                     y.set(first + d, s);
                     if (!a.integers)
                         continue;

@@ -287,7 +287,7 @@ Extents with(Extents const& e, int64_t axis, int64_t extent)
 } // namespace
 
 // A trip counter, some tensors of one shape that are carried, iterated over, stacked and captured, and sums, products,
-// or any of them as they are in between.
+// one written into another, or any of them as they are in between.
 void randomCase(CaseList& list, Draw& d, std::string const& name)
 {
     DataType const type = d.chance(60) ? DataType::kFloat : d.chance(50) ? DataType::kInt32 : DataType::kInt8;
@@ -341,7 +341,9 @@ void randomCase(CaseList& list, Draw& d, std::string const& name)
         int v = any();
         if (d.chance(75)) {
             int const other = any();
-            v = body.apply(kOperations[d.from(0, 3)], v, other, partType);
+            v = part.rank > 1 && d.chance(40)
+                    ? body.update(v, other, d.from(1, part.rank - 1), part[0], d.from(-1, 2), partType)
+                    : body.apply(kOperations[d.from(0, 3)], v, other, partType);
             tensors.push_back(v);
         }
         results.push_back(v);

@@ -38,6 +38,17 @@ public:
                              next_, id(a), id(b), int(op), id(next_), next_, type);
         return next_++;
     }
+    // Rows of u behind those of x that an index for each image, of the same shift, leaves in front.
+    int update(int x, int u, int64_t axis, int64_t images, int64_t shift, std::string const& type)
+    {
+        std::string list;
+        for (int64_t n = 0; n < images; ++n)
+            list += fmt::format("{}{}", n > 0 ? ", " : "", shift + n);
+        int const index = constant(fmt::format("i32[{}]", images), "[" + list + "]");
+        text_ += fmt::format(" node {} \"n{}\" cache_update({}, {}, {}) {{axis = {}}} -> {} \"v{}\" {}", nodes_++,
+                             next_, id(x), id(u), id(index), axis, id(next_), next_, type);
+        return next_++;
+    }
     RegionText& output(int v)
     {
         text_ += " output " + id(v);

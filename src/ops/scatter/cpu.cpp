@@ -153,7 +153,8 @@ Result<void> runReduction(Attrs const& a, RunArgs& args)
         });
         return {};
     }
-    std::memcpy(y.data, x.data, size_t(y.count() * sizeOf(y.type)));
+    if (y.data != x.data)
+        std::memcpy(y.data, x.data, size_t(y.count() * sizeOf(y.type)));
     if (isFullFloat(y.type))
         reduceBy<float>(a, args, y.as<float>());
     else
@@ -172,8 +173,10 @@ void scatterSlices(RunArgs& args)
     int64_t const total = y.count() * sizeOf(y.type), block = y.dims.volume(k, y.dims.rank) * sizeOf(y.type);
     int64_t const tuples = u.count() == 0 ? 0 : j.count() / k;
     auto* to = y.as<std::byte>();
-    inPieces(*args.workers, total, total, [&](int64_t begin, int64_t end) {
-        std::memcpy(to + begin, x.as<std::byte>() + begin, size_t(end - begin));
+    bool const isCopied = x.data != y.data;
+    inPieces(*args.workers, total, isCopied ? total : u.count() * sizeOf(y.type), [&](int64_t begin, int64_t end) {
+        if (isCopied)
+            std::memcpy(to + begin, x.as<std::byte>() + begin, size_t(end - begin));
         auto const* index = j.as<int32_t>();
         for (int64_t t = 0; t < tuples; ++t, index += k) {
             int64_t const slice = sliceAt(index, k, y.dims);
@@ -235,9 +238,10 @@ void scatterUnits(Attrs const& a, RunArgs& args)
 {
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
     int64_t const total = y.count() * int64_t(sizeof(T));
-    inPieces(*args.workers, total, total, [&](int64_t begin, int64_t end) {
-        std::memcpy(y.as<std::byte>() + begin, x.as<std::byte>() + begin, size_t(end - begin));
-    });
+    if (x.data != y.data)
+        inPieces(*args.workers, total, total, [&](int64_t begin, int64_t end) {
+            std::memcpy(y.as<std::byte>() + begin, x.as<std::byte>() + begin, size_t(end - begin));
+        });
     if (args.inputs[2].count() == 0)
         return;
     if (a.mode == Mode::kNd)
@@ -266,7 +270,7 @@ Result<void> runShared(ir::Node const& node, RunArgs& args)
     return {};
 }
 
-constexpr PlainTactic kShared{"scatter_any_parallel_cpu", 1, runShared, reductionBytes};
+constexpr PlainTactic kShared{"scatter_any_parallel_cpu", 2, runShared, reductionBytes};
 
 // On one thread.
 Result<void> runPlain(ir::Node const& node, RunArgs& args)
@@ -276,7 +280,7 @@ Result<void> runPlain(ir::Node const& node, RunArgs& args)
     return runShared(node, alone);
 }
 
-constexpr PlainTactic kPlain{"scatter_any_plain_cpu", 1, runPlain, reductionBytes};
+constexpr PlainTactic kPlain{"scatter_any_plain_cpu", 2, runPlain, reductionBytes};
 
 } // namespace
 

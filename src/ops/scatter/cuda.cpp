@@ -121,10 +121,12 @@ std::unique_ptr<CudaKernels> plainKernels(Problem const& problem)
             p.tuples = uint64_t(u.count() / slice);
             p.last = p.tuples > 1 ? args.workspace : nullptr;
             int64_t const copied = widestUnit(bytes, cuda::addressOf(x.data) | cuda::addressOf(y.data));
-            p.units = uint64_t(y.count() * bytes / copied);
-            p.tail = uint64_t(y.count() * bytes % copied / bytes);
-            int64_t const threads = std::max<int64_t>(int64_t(p.units), p.last ? int64_t(p.slots) : 1);
-            TW_TRY(launch(kernelOf(1, bytes, copied), blocksFor(threads, kThreads * kEach), kThreads, p));
+            bool const isInPlace = x.data == y.data;
+            p.units = isInPlace ? 0 : uint64_t(y.count() * bytes / copied);
+            p.tail = isInPlace ? 0 : uint64_t(y.count() * bytes % copied / bytes);
+            int64_t const threads = std::max<int64_t>(int64_t(p.units), p.last ? int64_t(p.slots) : !isInPlace);
+            if (threads > 0)
+                TW_TRY(launch(kernelOf(1, bytes, copied), blocksFor(threads, kThreads * kEach), kThreads, p));
             if (p.last)
                 TW_TRY(launch(0, blocksFor(int64_t(p.tuples), kThreads), kThreads, p));
             int64_t const unit = widestUnit(bytes, cuda::addressOf(u.data) | cuda::addressOf(y.data) |

@@ -156,6 +156,7 @@ constinit ir::OpDef const kDef{
     .inputs = {3, 3},
     .domain = domain,
     .isCheap = true,
+    .writesInPlace = true,
 };
 
 } // namespace tw::ops::scatter

@@ -6,6 +6,7 @@
 // A negative index counts from the end. What points outside is not written. Of several updates of one element the last
 // one counts, in row-major order of u; 8.5 leaves this open. With a reduction (f32, f16, i32) all of them count: they are
 // added to the element (integers wrap), multiplied with it, or the smallest or largest remains, a NaN before any number.
+// x and y may lie at one address: then the updates are all that is written.
 #pragma once
 
 #include "base/extents.h"

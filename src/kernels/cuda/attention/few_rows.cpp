@@ -8,8 +8,9 @@ namespace tw::cuda::attention_few_rows {
 
 std::string Spec::name() const
 {
-    return fmt::format("attention_f16_few_d{}{}_w{}_s{}{}", headDim,
-                       valueDim != headDim ? fmt::format("_v{}", valueDim) : "", warps, splits, masks.name());
+    return fmt::format("attention_f16_few_d{}{}_w{}_s{}{}{}", headDim,
+                       valueDim != headDim ? fmt::format("_v{}", valueDim) : "", warps, splits, table ? "_table" : "",
+                       masks.name());
 }
 
 char const* unsupported(Spec const& s)
@@ -27,8 +28,8 @@ char const* unsupported(Spec const& s)
 std::string source(Spec const& s)
 {
     return include("kernels/cuda/common/matrix.cuh") + constant("D", s.headDim) + constant("DV", s.valueDim) +
-           constant("WARPS", s.warps) + constant("SPLITS", s.splits) + constant("KEYS", 16) + attentionSource(s.masks) +
-           include("kernels/cuda/attention/few_rows.cuh");
+           constant("WARPS", s.warps) + constant("SPLITS", s.splits) + constant("KEYS", 16) + flag("TABLE", s.table) +
+           attentionSource(s.masks) + include("kernels/cuda/attention/few_rows.cuh");
 }
 
 LaunchGeometry launch(Spec const& spec, attention_f16::Shape const& shape)

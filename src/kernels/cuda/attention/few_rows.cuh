@@ -2,7 +2,7 @@
 // A block has 16 rows: queries of all heads that share a head of keys, row r is query r % sq of their head r / sq. Warps take 16 keys at a time.
 // The order of a product's terms is free, so that a thread's part of a fragment is what 16 bytes of a row of keys hold; and columns of values are
 // dealt out in the same way.
-//   int D, DV, WARPS, SPLITS, KEYS = 16; what masks.cuh wants
+//   int D, DV, WARPS, SPLITS, KEYS = 16; bool TABLE; what masks.cuh wants
 #pragma once
 
 #include "kernels/cuda/attention/masks.cuh"
@@ -84,22 +84,33 @@ TW_KERNEL __launch_bounds__(THREADS) attention(const __grid_constant__ Args a)
     f16 const* const v = a.v + batch * a.vStride.batch + keyHead * a.vStride.head;
     Unit keys[2][D / 32];
     Part values[4][DV / (8 * WIDE)];
+    // Elements from this image to the one whose key it is; behind the last key nothing is read.
+    auto imageAt = [&](int key, AttentionStrides const& s) {
+        if constexpr (!TABLE)
+            return i64(0);
+        if (key >= end)
+            return i64(0);
+        int const own = batch % a.sharing;
+        return (max(min(a.table[i64(batch) * a.sk + key], a.sharing - 1), 0) - own) * s.batch;
+    };
     auto loadKeys = [&](int key0) {
 #pragma unroll
         for (int n = 0; n < 2; ++n) {
             int const key = key0 + n * 8 + g;
+            f16 const* const at = k + i64(key) * a.kStride.row + imageAt(key, a.kStride);
 #pragma unroll
             for (int c = 0; c < D / 32; ++c)
-                keys[n][c] = loadUnit(k + i64(key) * a.kStride.row + c * 32 + t * 8, key < end);
+                keys[n][c] = loadUnit(at + c * 32 + t * 8, key < end);
         }
     };
     auto loadValues = [&](int key0) {
 #pragma unroll
         for (int n = 0; n < 4; ++n) {
             int const key = key0 + n / 2 * 8 + t * 2 + n % 2;
+            f16 const* const at = v + i64(key) * a.vStride.row + imageAt(key, a.vStride);
 #pragma unroll
             for (int c = 0; c < DV / (8 * WIDE); ++c)
-                values[n][c] = loadPart(v + i64(key) * a.vStride.row + c * 8 * WIDE + g * WIDE, key < end);
+                values[n][c] = loadPart(at + c * 8 * WIDE + g * WIDE, key < end);
         }
     };
     int key0 = begin + warp * KEYS;

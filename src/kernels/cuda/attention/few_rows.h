@@ -18,6 +18,7 @@ struct Spec
     int warps = 4;                   // 1, 2, 4, 8
     int splits = 1;                  // blocks of a cluster: 1, 2, 4, 8; above 1 for capability 9.0
     int64_t headsPerKey = 1;
+    bool table = false; // keys are of several images, see Args
     AttentionMasks masks;
 
     static constexpr int kRows = 16; // of a tile: queries and heads that share keys

@@ -28,6 +28,8 @@ struct AttentionArgsOf
     float scale = 1;                                     // of scores, positive; see forKernel()
     float fill = 0;
     i32 window = 0;
+    i32 const* table = nullptr; // whose key it is, [images, sk]; of `sharing` images that follow each other
+    i32 sharing = 1;
     float softcap = 0, capIn = 0,
           capOut = 0; // a score becomes capOut * tanh(capIn q k); softcap is what these come from
     // Roundings to multiples of a step: what brings a number into steps, and back. Of scores (from q k to units of log2; the

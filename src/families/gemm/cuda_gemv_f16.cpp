@@ -53,7 +53,7 @@ Resolved resolve(Problem const& p)
 kernel::Shape shapeOf(Resolved const& r, matrix_multiply::Geometry const& g)
 {
     ProductRows const rows = rowsOf(g, true, r.spec.alongK);
-    return {rows.m, g.n, g.k, rows.lda ? rows.lda : g.k, r.ldb};
+    return {rows.m, g.n, g.k, rows.m > 1 ? rows.lda : g.k, r.ldb};
 }
 
 // False: nothing that configs() makes.
@@ -159,7 +159,8 @@ public:
             a.bias = static_cast<float const*>(launch.packed(r_.biasAt));
         if (hasInput(node_, Epilogue::kResidual))
             a.residual = args.inputs[size_t(Epilogue::kResidual)].data;
-        return launch.withGeometry(0, kernel::launch(r_.spec, shape, a), {&a});
+        cuda::LaunchGeometry const geometry = kernel::launch(r_.spec, shape, a);
+        return geometry.grid ? launch.withGeometry(0, geometry, {&a}) : Result<void>();
     }
 
 private:

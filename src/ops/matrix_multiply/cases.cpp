@@ -156,6 +156,7 @@ void cases(CaseList& list)
     connectedCases(list);
     normCases(list);
     gatedCases(list);
+    fewRowsCases(list);
 }
 
 void randomCase(CaseList& list, Draw& d, std::string const& name)

@@ -13,5 +13,6 @@ void sparseCases(CaseList& list);
 void connectedCases(CaseList& list);
 void normCases(CaseList& list);
 void gatedCases(CaseList& list);
+void fewRowsCases(CaseList& list);
 
 } // namespace tw::ops::matrix_multiply

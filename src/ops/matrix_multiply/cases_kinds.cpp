@@ -164,6 +164,31 @@ void gatedCases(CaseList& list)
     }
 }
 
+// Rows that kernels keep in registers, before, at and behind whole vectors, blocks and turns of their reads.
+void fewRowsCases(CaseList& list)
+{
+    using enum MatrixOperation;
+    struct Size
+    {
+        int64_t k, n;
+    };
+    int i = 0;
+    for (Size const& z : {Size{8, 8}, {5, 7}, {72, 24}, {200, 136}, {768, 1000}, {1000, 40}, {3001, 64}, {4100, 19}})
+        for (int64_t rows : {1, 2, 3, 4})
+            for (MatrixOperation b : {kNone, kTranspose}) {
+                DataType const t = DataType::kHalf;
+                Attrs a(kNone, b, ++i % 3 == 0 ? FusedActivation(FusedKind::kGeluErf) : FusedActivation());
+                std::vector<CaseInput> in{input(t, {rows, z.k}),
+                                          constant(t, b == kNone ? Extents{z.k, z.n} : Extents{z.n, z.k})};
+                if (i % 2 == 0)
+                    in.push_back(constant(t, {z.n}));
+                if (i % 4 == 0)
+                    in.push_back(input(t, {rows, z.n}));
+                list.add(fmt::format("half_rows_{}_{}x{}{}", rows, z.k, z.n, b == kNone ? "" : "_transposed"), a,
+                         std::move(in));
+            }
+}
+
 // Products whose weights follow 2:4: what they mean is the dense product.
 void sparseCases(CaseList& list)
 {

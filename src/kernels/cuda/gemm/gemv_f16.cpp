@@ -58,10 +58,12 @@ char const* unsupported(Spec const& s, Shape const& z)
     constexpr int64_t kLimit = int64_t(1) << 30;
     if (char const* const why = unsupported(s))
         return why;
-    if (z.m < 1 || z.m > s.rows)
+    if (z.m > s.rows)
         return "at most 4 rows, and no more than the kernel was made for";
     if (z.n < 1 || z.k < 1 || z.n > kLimit || z.k > kLimit || sharedBytes(s, z.k) > kMostShared)
         return "rows of a fit into 96 KiB of shared memory";
+    if (s.gated && z.n % 16)
+        return "gated columns come in groups of 16";
     if (z.ldb % 8 || (s.packs && (z.k % 8 || z.lda % 8)))
         return "rows are whole 16 bytes";
     return nullptr;
@@ -92,7 +94,7 @@ LaunchGeometry launch(Spec const& s, Shape const& z, Args& a)
     a.ldb = z.ldb;
     a.ldy = a.ldResidual = a.n;
     LaunchGeometry l;
-    l.grid = ceilDiv(z.n, s.blockColumns()) * s.split;
+    l.grid = z.m ? ceilDiv(z.n, s.blockColumns()) * s.split : 0;
     l.block = s.threads();
     l.cluster = s.split;
     l.sharedBytes = sharedBytes(s, z.k);

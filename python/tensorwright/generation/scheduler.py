@@ -34,13 +34,15 @@ class Piece:
 
 @dataclass(eq=False)
 class Sequence:
-    """A request for one sequence. emit(piece) is called for each piece, by who steps the scheduler. number: among those of its seed."""
+    """A request for one sequence. emit(piece) is called for each piece, by who steps the scheduler. number: among those of its seed; source:
+    what an encoder has to read, until it has."""
 
     prompt: list[int]
     settings: Settings
     emit: Callable[[Piece], None]
     client: str = ""
     number: int = 0
+    source: object = None
     cancelled: bool = False
     arrived: float = field(default_factory=time.monotonic)
 
@@ -187,6 +189,10 @@ class Scheduler:
         """A piece of a prompt; behind the last one comes the first token. Prompts take turns, so that a long one holds up no short one."""
         self._clock += 1
         slot.used = self._clock
+        if slot.sequence.source is not None:
+            self.runs.open(slot.number, slot.sequence.source)
+            slot.sequence.source = None
+            return
         tokens = slot.tokens[slot.read : slot.read + self.runs.chunk]
         self.runs.prefill(slot.number, tokens, slot.read)
         slot.read += len(tokens)
@@ -194,7 +200,7 @@ class Scheduler:
             return
         sequence = slot.sequence
         self._one.set(0, slot.tokens, len(sequence.prompt), *slot.rows)
-        token, over, logprob = (x[0] for x in self.sampler.choose(self._one, 1, self.runs.first.address))
+        token, over, logprob = (x[0] for x in self.sampler.choose(self._one, 1, self.runs.first.address, True))
         logits = self.runs.first.read()[0] if sequence.settings.logprobs else None
         slot.ready = slot.fresh = True
         self._take(slot, int(token), bool(over), float(logprob), logits)

@@ -158,7 +158,7 @@ def _settings(generator: Generator, value: dict, chat: bool, longest: int) -> tu
     most = (
         value.get("max_completion_tokens") if chat and value.get("max_completion_tokens") is not None else value.get("max_tokens")
     )
-    room = generator.capacity - longest
+    room = generator.room(longest)
     if most is None:
         most = room if chat else min(16, room)
     given["max_new_tokens"], given["num_beams"] = most, 1

@@ -40,17 +40,17 @@ class Context:
     """An execution context for one profile, with memory for what goes in."""
 
     def __init__(self, model: Model, profile: int):
-        self.model, self.memory, self._shapes, self._feeds = model, model._memory, {}, {}
+        self.model, self.memory, self._shapes, self._addresses, self._feeds = model, model._memory, {}, {}, {}
         self.context = model.engine.create_execution_context()
         if self.context is None or not self.context.set_optimization_profile_async(profile, 0):
             raise model._logger.failure("no execution context could be made")
-        self._hosted = {}
+        self._hosted = {n: None for n in model.inputs if model.engine.is_shape_inference_io(n)}
 
     def feed(self, name: str, array) -> None:
         """The content of an input."""
         dtype = self.model._dtypes[name]
         array = np.ascontiguousarray(array, dtype).reshape(np.shape(array))
-        if self.model.engine.is_shape_inference_io(name):
+        if name in self._hosted:
             self._hosted[name] = array
             self.bind(name, array.ctypes.data, array.shape)
             return
@@ -67,7 +67,9 @@ class Context:
             if not self.context.set_input_shape(name, tuple(shape)):
                 raise self.model._logger.failure(f"input {name!r} cannot have the shape {list(shape)}")
             self._shapes[name] = tuple(shape)
-        self.context.set_tensor_address(name, address)
+        if self._addresses.get(name) != address or name in self._hosted:
+            self.context.set_tensor_address(name, address)
+            self._addresses[name] = address
 
     def run(self) -> None:
         self.model._logger.errors.clear()

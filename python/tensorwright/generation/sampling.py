@@ -81,7 +81,7 @@ class Sampler:
         self._context, self._ends, self._banned = Context(model, 0), np.array(ends or (-1,), np.int32), banned
 
     def choose(self, rows: Rows, count: int, logits: int, first=False):
-        """(tokens, whether each is its sequence's last, log probabilities) of the first rows, for logits at that address. first: they are the
+        """Lists of tokens, of whether each is its sequence's last, and of log probabilities, of the first rows, for logits at that address. first: they are the
         first ones behind their prompts."""
         context = self._context
         context.feed("ends", self._ends)
@@ -95,4 +95,4 @@ class Sampler:
         for name, buffer in rows.results.items():
             context.bind(name, buffer.address)
         context.run()
-        return tuple(rows.results[name].read((count,)) for name in ("token", "finished", "log"))
+        return tuple(rows.results[name].read((count,)).tolist() for name in ("token", "finished", "log"))

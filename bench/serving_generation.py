@@ -10,6 +10,8 @@ which asks again when it has its answer (`clients`).
   gap               of a sequence the longest time between two of its tokens over the median of these times: median, 99th percentile and worst of sequences
   first             of a sequence the time to its first token over that of its prompt alone on an idle generator: likewise
   outside_ms        of a step, what is spent outside of engines (scheduler, copies)
+  idle              a prompt of 128 tokens on the idle generator: `first_ms` to its first token, `prefill_ms` of the runs alone
+  memory            MiB: `anonymous`, what the process took beyond that of Python and this file, at the end; `file`: of the plan, in the page cache; `over`: anonymous over weights and caches, less 1
   waste             of the caches' memory in rows that are in use, what holds no token: `of_room` as it is kept (it doubles), `of_capacity` were rows as long as they may get
 
 --own-time: by the CPU time of this process, at one thread, so that what others do on the machine does not count (what it does to caches and frequencies does).
@@ -19,6 +21,7 @@ JSON by record.py: --json FILE.
 import argparse
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -106,6 +109,30 @@ def play(generator, requests, clock, most=None):
     return {"begin": begin, "seconds": seconds, "steps": np.array(steps), "waste": np.mean(waste, 0) if waste else [0, 0]}
 
 
+def resident():
+    """MiB of the process: anonymous, of files."""
+    with open("/proc/self/status", encoding="ascii") as file:
+        found = dict(line.split(":", 1) for line in file)
+    return [int(found[n].split()[0]) / 1024 for n in ("RssAnon", "RssFile")]
+
+
+def idle(generator, clock, vocabulary):
+    """A prompt of 128 tokens that nobody else holds up."""
+    random, taken = np.random.default_rng(2), {"first_ms": [], "prefill_ms": []}
+    engine = generator.runs
+    for _ in range(21):
+        prompt = [int(t) for t in random.integers(0, vocabulary, 128)]
+        begin = clock()
+        next(generator.stream(prompt, max_new_tokens=1))
+        taken["first_ms"].append(1e3 * (clock() - begin))
+        begin = clock()
+        for at in range(0, 128, engine.chunk):
+            engine.prefill(0, prompt[at : at + engine.chunk], at)
+        taken["prefill_ms"].append(1e3 * (clock() - begin))
+    result = {n: float(np.median(t)) for n, t in taken.items()}
+    return {**result, "ratio": result["first_ms"] / result["prefill_ms"]}
+
+
 def spread(values):
     return {"median": float(np.median(values)), "p99": float(np.percentile(values, 99)), "worst": float(np.max(values))}
 
@@ -141,13 +168,32 @@ def loaded(requests, played, peak, firsts):
     }
 
 
+def made(options, folder):
+    """The generator, and the memory before it, of an engine that another process has built: what builds leave behind is no memory that an engine takes."""
+    path = os.path.join(folder, "model")
+    if not options.build:
+        command = [sys.executable, os.path.abspath(__file__), *sys.argv[1:], "--build", folder]
+        if subprocess.run(command, check=False).returncode:
+            sys.exit("the engine was not built")
+    else:
+        decoder.write(decoder.SHAPES[options.shape], path, options.capacity, np.float16 if options.half else np.float32, options.bits, batch="batch")
+        with open(os.path.join(path, "config.json"), "w", encoding="utf-8") as file:
+            json.dump({"max_position_embeddings": options.capacity}, file)
+    before = resident()
+    precision, plans = "fp16" if options.half else "fp32", os.path.join(folder, "plans")
+    return tensorwright.Generator(path, slots=options.slots, chunk=options.chunk, reuse=False, cache=plans, precision=precision), before
+
+
+def memory(generator, before, folder):
+    weights = os.path.getsize(os.path.join(folder, "model", "model.data")) / 2**20
+    caches = sum(b.nbytes for b in generator.runs._caches) / 2**20
+    anonymous, file = (now - then for now, then in zip(resident(), before))
+    return {"weights": weights, "caches": caches, "anonymous": anonymous, "file": file, "over": anonymous / (weights + caches) - 1}
+
+
 def measure(options, folder):
     shape = decoder.SHAPES[options.shape]
-    dtype = np.float16 if options.half else np.float32
-    decoder.write(shape, folder, options.capacity, dtype, options.bits, batch="batch")
-    with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
-        json.dump({"max_position_embeddings": options.capacity}, file)
-    generator = tensorwright.Generator(folder, slots=options.slots, chunk=options.chunk, reuse=False, cache=False, precision="fp16" if options.half else "fp32")
+    generator, before = made(options, folder)
     clock, random = Clock(options.own_time), np.random.default_rng(options.seed)
 
     def requests(count, rate=None):
@@ -167,7 +213,9 @@ def measure(options, folder):
     offered = requests(options.requests, options.load * len(whole) / played["seconds"])
     row["chance"] = loaded(offered, play(generator, offered, clock), peak, firsts)
     offered = requests(options.requests)
+    row["idle"] = idle(generator, clock, shape.vocabulary)
     row["clients"] = loaded(offered, play(generator, offered, clock, max(1, round(options.load * options.slots))), peak, firsts)
+    row["memory"] = memory(generator, before, folder)
     return row
 
 
@@ -185,9 +233,13 @@ def main():
     parser.add_argument("--own-time", action="store_true")
     parser.add_argument("--profile", action="store_true", help="functions of Python by time, of all runs")
     parser.add_argument("--json")
+    parser.add_argument("--build", metavar="FOLDER", help="makes the model and its engine there, and ends")
     options = parser.parse_args()
     if options.own_time:
         os.environ["TENSORWRIGHT_NUM_THREADS"] = "1"
+    if options.build:
+        made(options, options.build)
+        return
     with tempfile.TemporaryDirectory() as folder:
         if options.profile:
             import cProfile

@@ -3,7 +3,7 @@
 """usage: generation.py [SHAPE...] [options]      (PYTHONPATH with our Python module; numpy, onnx, on the CPU onnxruntime, on a GPU torch)
 
 One token at batch 1 of decoders whose shapes users have (bench/models/decoder.py; seeded weights), and prompts. On the CPU beside ONNX Runtime with caches
-that stay where they are, ONNX Runtime GenAI and llama.cpp (--peers; packages onnxruntime-genai, llama-cpp-python and gguf), on a GPU (FP16) beside torch.compile with a static cache in a CUDA graph. Greedy tokens are compared first: all contenders continue one prompt; FP16 ones
+that stay where they are and ONNX Runtime GenAI (--peers; package onnxruntime-genai), on a GPU (FP16) beside torch.compile with a static cache in a CUDA graph. Greedy tokens are compared first: all contenders continue one prompt; FP16 ones
 by logits. Then rounds in turns, those who wait being stopped (CPU) or idle (GPU). Medians of rounds.
 
   floor_ms   bytes of the weights that a token reads / the rate at which this many threads read memory; `over_floor`: ours over that
@@ -274,40 +274,8 @@ class OnnxRuntimeGenai:
         return run
 
 
-class LlamaCpp:
-    def __init__(self, path, shape, capacity, prompt, dtype, threads):
-        import llama_cpp
-        begin = time.time()
-        self.model = llama_cpp.Llama(os.path.join(os.path.dirname(path), "model.gguf"), n_ctx=capacity, n_batch=prompt, n_ubatch=prompt, n_threads=threads, n_threads_batch=threads,
-                                     type_k=0, type_v=0, verbose=False)  # caches of FP32
-        self.build_s, self.library = time.time() - begin, llama_cpp
-
-    def begin(self, ids):
-        self.model.reset()
-        return self.step(ids)
-
-    def step(self, ids):
-        self.model.eval(ids)
-        count = self.model.n_vocab()
-        return np.ctypeslib.as_array(self.library.llama_get_logits_ith(self.model.ctx, -1), (count,)).copy()
-
-    def prepare(self, past):
-        self.begin([5] * past)
-
-        def run():
-            self.model.n_tokens = past  # eval() forgets what is behind
-            self.model.eval([5])
-        return run
-
-    def prompt(self, ids):
-        def run():
-            self.model.reset()
-            self.model.eval(ids)
-        return run
-
-
 # On the CPU.
-PEERS = {"onnxruntime": OnnxRuntime, "onnxruntime_genai": OnnxRuntimeGenai, "llama_cpp": LlamaCpp}
+PEERS = {"onnxruntime": OnnxRuntime, "onnxruntime_genai": OnnxRuntimeGenai}
 
 
 class Torch:
@@ -573,7 +541,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--gpu", action="store_true")
-    parser.add_argument("--peers", default="onnxruntime", help="on the CPU: of onnxruntime, onnxruntime_genai, llama_cpp; several with commas")
+    parser.add_argument("--peers", default="onnxruntime", help="on the CPU: of onnxruntime, onnxruntime_genai; several with commas")
     parser.add_argument("--skip-peers", action="store_true", help="ours alone (GPU)")
     parser.add_argument("--profile", action="store_true", help="our layers by time (GPU)")
     parser.add_argument("--json")
@@ -593,9 +561,6 @@ def main():
                 continue
             if "onnxruntime_genai" in options.peers:
                 decoder.write(decoder.SHAPES[name], os.path.join(at, "open"), options.capacity, np.float32, options.bits, options.block, "batch")
-            if "llama_cpp" in options.peers:
-                import gguf_decoder
-                gguf_decoder.write(decoder.SHAPES[name], at, os.path.join(at, "model.gguf"), options.capacity, options.bits)
             for threads in map(int, options.threads.split(",")):
                 rows.append(on_cpu(name, options, threads, at))
                 print(json.dumps(rows[-1]), flush=True)
@@ -604,7 +569,7 @@ def main():
             import torch
             facts = header(torch.cuda.get_device_name(0), versions={"torch": torch.__version__})
         else:
-            versions = {p: importlib.metadata.version({"onnxruntime_genai": "onnxruntime-genai", "llama_cpp": "llama-cpp-python"}.get(p, p)) for p in options.peers}
+            versions = {p: importlib.metadata.version(p.replace("_", "-")) for p in options.peers}
             facts = header(cpu_name(), versions=versions)
         write_record(options.json, {**facts, "rows": rows})
 

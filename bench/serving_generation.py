@@ -10,7 +10,7 @@ which asks again when it has its answer (`clients`).
   gap               of a sequence the longest time between two of its tokens over the median of these times: median, 99th percentile and worst of sequences
   first             of a sequence the time to its first token over that of its prompt alone on an idle generator: likewise
   outside_ms        of a step, what is spent outside of engines (scheduler, copies)
-  idle              a prompt of 128 tokens on the idle generator: `first_ms` to its first token, `prefill_ms` of the runs alone
+  idle              a prompt of 128 tokens (less where the capacity is) on the idle generator: `first_ms` to its first token, `prefill_ms` of the runs alone
   memory            MiB: `anonymous`, what the process took beyond that of Python and this file, at the end; `file`: of the plan, in the page cache; `over`: anonymous over weights and caches, less 1
   waste             of the caches' memory in rows that are in use, what holds no token: `of_room` as it is kept (it doubles), `of_capacity` were rows as long as they may get
 
@@ -119,14 +119,14 @@ def resident():
 def idle(generator, clock, vocabulary):
     """A prompt of 128 tokens that nobody else holds up."""
     random, taken = np.random.default_rng(2), {"first_ms": [], "prefill_ms": []}
-    engine = generator.runs
+    engine, length = generator.runs, min(128, generator.capacity - 2)
     for _ in range(21):
-        prompt = [int(t) for t in random.integers(0, vocabulary, 128)]
+        prompt = [int(t) for t in random.integers(0, vocabulary, length)]
         begin = clock()
         next(generator.stream(prompt, max_new_tokens=1))
         taken["first_ms"].append(1e3 * (clock() - begin))
         begin = clock()
-        for at in range(0, 128, engine.chunk):
+        for at in range(0, length, engine.chunk):
             engine.prefill(0, prompt[at : at + engine.chunk], at)
         taken["prefill_ms"].append(1e3 * (clock() - begin))
     result = {n: float(np.median(t)) for n, t in taken.items()}

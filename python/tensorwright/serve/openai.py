@@ -168,6 +168,8 @@ def _settings(generator: Generator, value: dict, chat: bool, longest: int) -> tu
     if top is not None and (not isinstance(top, int) or isinstance(top, bool) or not 0 <= top <= _MOST_TOP):
         raise RequestError(f"{'top_logprobs' if chat else 'logprobs'}: {shown(top)} is out of range (allowed: 0 to {_MOST_TOP})")
     settings = generator.settings({**given, "logprobs": top})
+    if settings.max_new_tokens > room and generator.encoder:
+        raise RequestError(f"max_tokens: {settings.max_new_tokens} are more than the {room} that an answer has room for")
     if settings.max_new_tokens > room:
         raise RequestError(
             f"max_tokens: a prompt of {longest} tokens and {settings.max_new_tokens} more are longer than the {generator.capacity} of a sequence"

@@ -3,7 +3,7 @@
 """usage: generation.py [SHAPE...] [options]      (PYTHONPATH with our Python module; numpy, onnx, on the CPU onnxruntime, on a GPU torch)
 
 One token at batch 1 of decoders whose shapes users have (bench/models/decoder.py; seeded weights), and prompts. On the CPU beside ONNX Runtime with caches
-that stay where they are, on a GPU (FP16) beside torch.compile with a static cache in a CUDA graph. Greedy tokens are compared first: all contenders continue one prompt; FP16 ones
+that stay where they are and ONNX Runtime GenAI (--peers; package onnxruntime-genai), on a GPU (FP16) beside torch.compile with a static cache in a CUDA graph. Greedy tokens are compared first: all contenders continue one prompt; FP16 ones
 by logits. Then rounds in turns, those who wait being stopped (CPU) or idle (GPU). Medians of rounds.
 
   floor_ms   bytes of the weights that a token reads / the rate at which this many threads read memory; `over_floor`: ours over that
@@ -12,6 +12,7 @@ by logits. Then rounds in turns, those who wait being stopped (CPU) or idle (GPU
 JSON by record.py: --json FILE.
 """
 import argparse
+import importlib.metadata
 import json
 import multiprocessing
 import os
@@ -226,6 +227,57 @@ class OnnxRuntime:
         return lambda: self.session.run_with_iobinding(binding)
 
 
+class OnnxRuntimeGenai:
+    """Its Generator, by tokens that are given to it; the same model with batches and caches of any size beside the other."""
+
+    def __init__(self, path, shape, capacity, prompt, dtype, threads):
+        import onnxruntime_genai as genai
+        folder = os.path.join(os.path.dirname(path), "open")
+        names = {f"{a}_{k}_names": f"{b}.%d.{k}" for a, b in (("past", "past_key_values"), ("present", "present")) for k in ("key", "value")}
+        sides = [{n: v for n, v in names.items() if n.startswith(a)} for a in ("past", "present")]
+        made = {"filename": "model.onnx", "session_options": {"intra_op_num_threads": threads, "provider_options": []}, "head_size": shape.size, "hidden_size": shape.width,
+                "num_attention_heads": shape.heads, "num_key_value_heads": shape.groups, "num_hidden_layers": shape.layers,
+                "inputs": {**{n: n for n in ("input_ids", "attention_mask", "position_ids")}, **sides[0]}, "outputs": {"logits": "logits", **sides[1]}}
+        ends = {n: 0 for n in ("bos_token_id", "eos_token_id", "pad_token_id")}
+        config = {"model": {"type": "llama", **ends, "vocab_size": shape.vocabulary, "context_length": capacity, "decoder": made},
+                  "search": {"max_length": capacity, "past_present_share_buffer": True, "do_sample": False}}
+        with open(os.path.join(folder, "genai_config.json"), "w", encoding="utf-8") as file:
+            json.dump(config, file)
+        begin = time.time()
+        self.model = genai.Model(folder)
+        self.build_s, self.new = time.time() - begin, lambda: genai.Generator(self.model, parameters)
+        parameters = genai.GeneratorParams(self.model)
+        parameters.set_search_options(max_length=capacity)
+
+    def begin(self, ids):
+        self.generator = self.new()
+        return self.step(ids)
+
+    def step(self, ids):
+        self.generator.append_tokens(ids)
+        return np.array(self.generator.get_logits()).reshape(-1)
+
+    def prepare(self, past):
+        self.begin([5] * past)
+
+        def run():
+            self.generator.rewind_to(past)
+            self.generator.append_tokens([5])
+        return run
+
+    def prompt(self, ids):
+        self.begin(ids)
+
+        def run():
+            self.generator.rewind_to(0)
+            self.generator.append_tokens(ids)
+        return run
+
+
+# On the CPU.
+PEERS = {"onnxruntime": OnnxRuntime, "onnxruntime_genai": OnnxRuntimeGenai}
+
+
 class Torch:
     """The same decoder in PyTorch with a static cache: one token compiled by torch.compile, max-autotune, and captured in a CUDA graph."""
 
@@ -378,7 +430,7 @@ def serve(pipe, kind, arguments):
     threads = arguments.pop("threads")
     os.environ["TENSORWRIGHT_NUM_THREADS"] = str(threads)
     os.environ["TENSORWRIGHT_DEVICE"] = "cpu"
-    model = Ours(**arguments, gpu=False) if kind == "ours" else OnnxRuntime(**arguments, threads=threads)
+    model = Ours(**arguments, gpu=False) if kind == "ours" else PEERS[kind](**arguments, threads=threads)
     pipe.send(model.build_s)
     while True:
         call, *given = pipe.recv()
@@ -446,14 +498,18 @@ def greedy(call, prompt, count):
 def on_cpu(name, options, threads, folder):
     shape, dtype = decoder.SHAPES[name], np.float32
     arguments = {"path": os.path.join(folder, "model.onnx"), "shape": shape, "capacity": options.capacity, "prompt": options.prompt, "dtype": dtype, "threads": threads}
-    models = {kind: Remote(kind, arguments) for kind in ("ours", "onnxruntime")}
+    models = {kind: Remote(kind, arguments) for kind in ("ours", *options.peers)}
     rng = np.random.default_rng(3)
     start = rng.integers(0, shape.vocabulary, 9).tolist()
-    (tokens, first), (right, wanted) = (greedy(m.call, start, options.tokens) for m in models.values())
-    row = {"model": name, "bits": options.bits or 32, "threads": threads, "past": options.past, "prompt": options.prompt, "equal": tokens == right,
-           "logits_error": float(np.abs(first - wanted).max() / np.abs(wanted).max()), "build_s": {k: m.build_s for k, m in models.items()}}
-    if not row["equal"]:
-        print(f"{name}: tokens differ: {tokens} {right}, logits by {row['logits_error']:.2e}")
+    said = {kind: greedy(m.call, start, options.tokens) for kind, m in models.items()}
+    tokens, first = said.pop("ours")
+    row = {"model": name, "bits": options.bits or 32, "threads": threads, "past": options.past, "prompt": options.prompt,
+           "equal": {kind: tokens == right for kind, (right, _) in said.items()},
+           "logits_error": {kind: float(np.abs(first - wanted).max() / np.abs(wanted).max()) for kind, (_, wanted) in said.items()},
+           "build_s": {k: m.build_s for k, m in models.items()}}
+    for kind, (right, _) in said.items():
+        if tokens != right:
+            print(f"{name}: {kind} has other tokens: {tokens} {right}, logits by {row['logits_error'][kind]:.2e}")
     times = {(what, kind): [] for what in ("step", "prefill") for kind in models}
     rates, prompt = [], rng.integers(0, shape.vocabulary, options.prompt).tolist()
     for number in range(options.rounds):
@@ -467,7 +523,8 @@ def on_cpu(name, options, threads, folder):
     row["floor_ms"] = bytes_read / statistics.median(rates) * 1e3
     for what in ("step", "prefill"):
         row[what + "_ms"] = {k: statistics.median(times[what, k]) * 1e3 for k in models}
-        row[what + "_ratio"] = statistics.median(b / a for a, b in zip(times[what, "ours"], times[what, "onnxruntime"]))
+        # Over the best of them in each round.
+        row[what + "_ratio"] = statistics.median(min(others) / a for a, *others in zip(*(times[what, k] for k in models)))
     row["over_floor"] = row["step_ms"]["ours"] / row["floor_ms"]
     return row
 
@@ -485,10 +542,15 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--gpu", action="store_true")
+    parser.add_argument("--peers", default="onnxruntime", help="on the CPU: of onnxruntime, onnxruntime_genai; several with commas")
     parser.add_argument("--skip-peers", action="store_true", help="ours alone (GPU)")
     parser.add_argument("--profile", action="store_true", help="our layers by time (GPU)")
     parser.add_argument("--json")
     options = parser.parse_args()
+    options.peers = options.peers.split(",")
+    unknown = [p for p in options.peers if p not in PEERS]
+    if unknown:
+        parser.error(f"--peers: {unknown[0]} is none (known: {', '.join(PEERS)})")
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for name in options.shapes:
@@ -498,6 +560,8 @@ def main():
                 rows.append(on_gpu(name, options, at))
                 print(json.dumps(rows[-1]), flush=True)
                 continue
+            if "onnxruntime_genai" in options.peers:
+                decoder.write(decoder.SHAPES[name], os.path.join(at, "open"), options.capacity, np.float32, options.bits, options.block, "batch")
             for threads in map(int, options.threads.split(",")):
                 rows.append(on_cpu(name, options, threads, at))
                 print(json.dumps(rows[-1]), flush=True)
@@ -506,8 +570,8 @@ def main():
             import torch
             facts = header(torch.cuda.get_device_name(0), versions={"torch": torch.__version__})
         else:
-            import onnxruntime
-            facts = header(cpu_name(), versions={"onnxruntime": onnxruntime.__version__})
+            versions = {p: importlib.metadata.version(p.replace("_", "-")) for p in options.peers}
+            facts = header(cpu_name(), versions=versions)
         write_record(options.json, {**facts, "rows": rows})
 
 

@@ -42,6 +42,7 @@ SHAPES = {
     "qwen2.5_0.5b": Shape(24, 896, 14, 2, 4864, 151936, bias=True),
     "tinyllama_1.1b": Shape(22, 2048, 32, 4, 5632, 32000, tied=False),
     "llama3.2_1b": Shape(16, 2048, 32, 8, 8192, 128256),
+    "small": Shape(4, 256, 8, 4, 768, 8192),
     "tiny": Shape(2, 64, 4, 2, 96, 211, bias=True),
     "tiny_gpt2": Shape(2, 64, 4, 4, 128, 97, positions=256, bias=True),
 }
@@ -100,18 +101,19 @@ class _Writer:
         return self.node("Add", y, self.weight(name + ".bias", n, scale=0.02)) if bias else y
 
 
-def write(shape, folder, capacity, dtype=np.float32, bits=0, block=32):
-    """folder/model.onnx; bits 4 or 8: linear layers as MatMulNBits."""
+def write(shape, folder, capacity, dtype=np.float32, bits=0, block=32, batch=1):
+    """folder/model.onnx; bits 4 or 8: linear layers as MatMulNBits. batch "batch": of any number of rows, with caches of any size up to capacity."""
     os.makedirs(folder, exist_ok=True)
     s, w = shape, _Writer(folder, dtype, bits, block)
-    inputs, outputs = [], []
+    inputs, outputs, positions = [], [], capacity
+    capacity = capacity if batch == 1 else "room"
 
     def given(name, kind, *dims):
         inputs.append(helper.make_tensor_value_info(name, kind, dims))
         return name
 
-    ids, places = given("input_ids", TensorProto.INT64, 1, "s"), given("position_ids", TensorProto.INT64, 1, "s")
-    mask = given("attention_mask", TensorProto.INT64, 1, capacity)
+    ids, places = given("input_ids", TensorProto.INT64, batch, "s"), given("position_ids", TensorProto.INT64, batch, "s")
+    mask = given("attention_mask", TensorProto.INT64, batch, capacity)
     one, axis = w.constant("one", np.array([1], np.int64)), w.constant("axis", np.array([1], np.int64))
     lengths = w.node("Cast", w.node("Sub", w.node("ReduceSum", mask, axis, keepdims=0), one), to=TensorProto.INT32)
     total = w.node("Cast", w.node("Gather", w.node("Shape", mask), w.constant("second", np.array(1, np.int64))), to=TensorProto.INT32)
@@ -121,7 +123,7 @@ def write(shape, folder, capacity, dtype=np.float32, bits=0, block=32):
     if s.positions:
         x = w.node("Add", x, w.node("Gather", w.weight("positions", s.positions, s.width, scale=0.1), places))
     else:
-        angles = np.outer(np.arange(capacity), 10000.0 ** (-np.arange(0, s.size, 2) / s.size))
+        angles = np.outer(np.arange(positions), 10000.0 ** (-np.arange(0, s.size, 2) / s.size))
         cosines, sines = (w.constant(n, f(angles).astype(dtype)) for n, f in (("cosines", np.cos), ("sines", np.sin)))
 
     def norm(name, x):
@@ -132,9 +134,9 @@ def write(shape, folder, capacity, dtype=np.float32, bits=0, block=32):
 
     for i in range(s.layers):
         y = w.linear(f"{i}.qkv", norm(f"{i}.before", x), s.width, s.width + 2 * s.groups * s.size, s.bias)
-        past = [given(f"past_key_values.{i}.{n}", w.type, 1, s.groups, capacity, s.size) for n in ("key", "value")]
+        past = [given(f"past_key_values.{i}.{n}", w.type, batch, s.groups, capacity, s.size) for n in ("key", "value")]
         present = [f"present.{i}.{n}" for n in ("key", "value")]
-        outputs += [helper.make_tensor_value_info(n, w.type, (1, s.groups, capacity, s.size)) for n in present]
+        outputs += [helper.make_tensor_value_info(n, w.type, (batch, s.groups, capacity, s.size)) for n in present]
         y = w.node("GroupQueryAttention", y, "", "", *past, lengths, total, cosines, sines, outputs=[f"attended{i}", *present], domain="com.microsoft",
                    num_heads=s.heads, kv_num_heads=s.groups, do_rotary=int(not s.positions))
         x = w.node("Add", x, w.linear(f"{i}.out", y, s.width, s.width, bool(s.positions)))
@@ -150,7 +152,7 @@ def write(shape, folder, capacity, dtype=np.float32, bits=0, block=32):
         w.node("MatMul", x, w.node("Transpose", tokens, perm=[1, 0]), outputs=["logits"])
     else:
         w.node("Identity", w.linear("head", x, s.width, s.vocabulary), outputs=["logits"])
-    outputs.insert(0, helper.make_tensor_value_info("logits", w.type, (1, 1, s.vocabulary)))
+    outputs.insert(0, helper.make_tensor_value_info("logits", w.type, (batch, 1, s.vocabulary)))
     w.data.close()
     graph = helper.make_graph(w.nodes, "decoder", inputs, outputs, w.weights)
     save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)], ir_version=10),

@@ -3,11 +3,12 @@
 # usage: scripts/gpu/python.sh stage [FOLDER]     (build/gpu-python when not given; ignored by git)
 #        FOLDER/python.sh run [PYTEST OPTIONS]
 #        FOLDER/python.sh tests FILE... [PYTEST OPTIONS]
-#        FOLDER/python.sh decoding [OPTIONS OF bench/decoding_steps.py]
+#        FOLDER/python.sh bench FILE [OPTIONS]
 #        FOLDER/python.sh refit [SECONDS [SEED]]  on a machine with a GPU, CMake, g++ and Python with nanobind and pytest
 # stage puts the built libraries and the sources of the Python module into one folder; run builds the module alone there, for the
 # Python at hand, against the carried libraries, and runs gpu_test.py: all calls on the GPU beside the CPU's numbers, by whatever there is of
-# torch, CuPy and cuda-bindings. tests runs files of test/python with their engines on the GPU, decoding the benchmark. refit runs refit_random_test.py instead, a process for each CPU (400 s, seed 1; needs torch and onnx). The log goes to the folder that OUT names (./out when unset). Status: pytest's.
+# torch, CuPy and cuda-bindings. tests runs files of test/python with their engines on the GPU. bench runs generation.py,
+# serving_generation.py (these need onnx) or decoding_steps.py of bench. refit runs refit_random_test.py instead, a process for each CPU (400 s, seed 1; needs torch and onnx). The log goes to the folder that OUT names (./out when unset). Status: pytest's.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 
@@ -31,7 +32,8 @@ stage() {
     protoc -Ipython/tensorwright/serve --descriptor_set_out="$folder/python/tensorwright/serve/kserve.desc" kserve.proto
     cp test/python/*.py "$folder/test/python/"
     cp examples/digits/*.{bin,onnx} "$folder/examples/digits/"
-    cp bench/{decoding_steps,plugin_networks,record}.py "$folder/"
+    cp bench/{plugin_networks,record,generation,serving_generation,decoding_steps}.py "$folder/"
+    cp -r bench/models "$folder/bench_models"
     cp scripts/gpu/python.sh "$folder/"
     git rev-parse HEAD >"$folder/commit"
     find "$folder" -name __pycache__ -exec rm -rf {} +
@@ -57,9 +59,7 @@ run() {
     export PYTHONPATH=$build/python:$here/test/python PYTHONDONTWRITEBYTECODE=1
     case ${1:-} in
     refit) refit "${@:2}"; return ;;
-    decoding)
-        TENSORWRIGHT_DEVICE=cuda timeout --kill-after=10 "${LIMIT:-480}" python3 "$here/decoding_steps.py" "${@:2}" 2>&1 | tee "$out/decoding.log"
-        return ;;
+    bench) cd "$here" && TENSORWRIGHT_DEVICE=cuda python3 "${@:2}" 2>&1 | tee "$out/bench.log"; return ;;
     tests) export TENSORWRIGHT_DEVICE=cuda; shift; cd "$here/test/python" ;;
     *) set -- "$here/test/python/gpu_test.py" "$@" ;;
     esac
@@ -83,7 +83,7 @@ refit() {
 
 case ${1:-} in
 stage | run) "$@" ;;
-refit | tests | decoding) run "$@" ;;
+refit | tests | bench) run "$@" ;;
 *)
     sed -n 's/^# usage: /usage: /p; s/^#        /       /p' "$0" >&2
     exit 2

@@ -113,6 +113,7 @@ def in_half(data):
 
 
 VOCABULARY, WIDTH, LAYERS, HEADS, GROUPS, SIZE, INNER = 71, 64, 2, 4, 2, 16, 96
+PLACES, ROOM = 64, 32  # of tables of positions; of caches of a fixed length
 
 
 class Spec:
@@ -233,10 +234,10 @@ def gpt2():
     places = g.input("position_ids", INT64, "batch", "s")
     pasts = [caches(g, i, HEADS) for i in range(LAYERS)]
     table = g.weight(VOCABULARY, WIDTH, scale=0.05)
-    x = g.op("Add", g.op("Gather", table, ids), g.op("Gather", g.weight(64, WIDTH, scale=0.05), places))
+    x = g.op("Add", g.op("Gather", table, ids), g.op("Gather", g.weight(PLACES, WIDTH, scale=0.05), places))
     unsqueezed = g.op("Unsqueeze", g.op("Unsqueeze", mask, g.ints(1)), g.ints(2))
     padding = g.op("Mul", g.op("Sub", 1.0, g.op("Cast", unsqueezed, to=FLOAT)), LOWEST)
-    triangle = g.const(np.tril(np.ones((64, 64), bool))[None, None])
+    triangle = g.const(np.tril(np.ones((PLACES, PLACES), bool))[None, None])
 
     def conv1d(x, n_in, n_out):  # a Gemm on rows
         b, s = g.dim(x, 0), g.dim(x, 1)
@@ -449,7 +450,7 @@ def contrib(g, kind, *inputs, **attributes):
 
 
 def rotary_weights(g, turned=SIZE):
-    angles = np.outer(np.arange(64), 10000.0 ** (-np.arange(0, turned, 2) / turned))
+    angles = np.outer(np.arange(PLACES), 10000.0 ** (-np.arange(0, turned, 2) / turned))
     return g.const(np.cos(angles).astype(np.float32)), g.const(np.sin(angles).astype(np.float32))
 
 
@@ -511,7 +512,7 @@ def multi_head():
     ids, mask = g.input("input_ids", INT64, "batch", "s"), g.input("attention_mask", INT32, "batch", "total")
     places = g.input("position_ids", INT64, "batch", "s")
     pasts = [caches(g, i, HEADS) for i in range(LAYERS)]
-    x = g.op("Add", g.op("Gather", g.weight(VOCABULARY, WIDTH, scale=1.0), ids), g.op("Gather", g.weight(64, WIDTH, scale=1.0), places))
+    x = g.op("Add", g.op("Gather", g.weight(VOCABULARY, WIDTH, scale=1.0), ids), g.op("Gather", g.weight(PLACES, WIDTH, scale=1.0), places))
     y = g.op("LayerNormalization", x, g.norm_weight(WIDTH), g.weight(WIDTH, scale=0.1), epsilon=1e-5, axis=-1)
     for i, (past_k, past_v) in enumerate(pasts):
         parts = [g.linear(y, WIDTH, WIDTH) for _ in range(3)]
@@ -557,7 +558,7 @@ def onnx_attention(opset):
         x = g.op("Add", x, gated(g, norm(x), (lambda g, x: g.op("Swish", x)) if fixed else silu))
     g.outputs = [helper.make_tensor_value_info(f"present.{i}.{n}", FLOAT, ["batch", GROUPS, None, SIZE]) for i in range(LAYERS) for n in ("key", "value")]
     g.output("logits", g.linear(norm(x), WIDTH, VOCABULARY))
-    return Spec(g.bytes(), GROUPS, mask=False, padded=False, capacity=32 if fixed else 0)
+    return Spec(g.bytes(), GROUPS, mask=False, padded=False, capacity=ROOM if fixed else 0)
 
 
 FORMS = {

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """tensorwright.Generator on decoders in the forms of exporters (decoders.py), beside ONNX Runtime, which reads all tokens at each step."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -9,12 +11,14 @@ decoders = pytest.importorskip("decoders", reason="SKIP: there is no decoders.py
 
 import tensorwright  # noqa: E402
 
+import decoding  # noqa: E402
+
 # Places that those models have at most, prompt and new tokens.
 LONGEST, NEW = 24, 12
 
 
 def reference(spec):
-    """greedy(prompt, count)."""
+    """logits(tokens), of the last one."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(spec.data, options, providers=["CPUExecutionProvider"])
@@ -31,13 +35,19 @@ def reference(spec):
             feed[spec.names[0].format(name)] = np.zeros((1, spec.heads, spec.capacity, spec.size), np.float32)
         return session.run(["logits"], feed)[0][0, -1]
 
-    def greedy(prompt, count):
-        tokens = list(prompt)
-        for _ in range(count):
-            tokens.append(int(logits(tokens).argmax()))
-        return tokens[len(prompt):]
+    return logits
 
-    return greedy
+
+def greedy(logits, prompt, count):
+    tokens = list(prompt)
+    for _ in range(count):
+        tokens.append(int(logits(tokens).argmax()))
+    return tokens[len(prompt):]
+
+
+def prompts_of(seed, *lengths):
+    random = np.random.default_rng(seed)
+    return [[int(t) for t in random.integers(1, decoders.VOCABULARY, n)] for n in lengths]
 
 
 @pytest.mark.parametrize("form", decoders.FORMS)
@@ -49,12 +59,47 @@ def test_tokens(form, tmp_path):
         return tensorwright.Generator(tmp_path / "model.onnx", slots=3, capacity=LONGEST, chunk=5, cache=False)
 
     if spec.encoder:
-        with pytest.raises(ValueError, match="of an encoder; models of an encoder and a decoder are not generated with"):
+        with pytest.raises(ValueError, match="is of an encoder; encoder_model.onnx is expected beside"):
             make()
         return
-    generator, greedy = make(), reference(spec)
-    random = np.random.default_rng(1)
-    prompts = [[int(t) for t in random.integers(1, decoders.VOCABULARY, n)] for n in (5, 12, 1, 9, 2)]
-    wanted = [greedy(p, NEW) for p in prompts]
+    generator, logits = make(), reference(spec)
+    prompts = prompts_of(1, 5, 12, 1, 9, 2)
+    wanted = [greedy(logits, p, NEW) for p in prompts]
     assert len({t for w in wanted for t in w}) > 3
     assert [r.tokens for r in generator.generate(prompts, max_new_tokens=NEW)] == wanted
+
+
+@pytest.fixture
+def long(monkeypatch):
+    """Models for 256 tokens and more."""
+    monkeypatch.setattr(decoders, "PLACES", 272)
+    monkeypatch.setattr(decoders, "ROOM", 256)
+
+
+ALONE = [f for f in decoders.FORMS if f not in ("t5", "whisper")]
+
+
+@pytest.mark.parametrize("form", ALONE)
+def test_128_behind_128(form, long, tmp_path):
+    spec = decoders.FORMS[form]()
+    (tmp_path / "model.onnx").write_bytes(spec.data)
+    generator = tensorwright.Generator(tmp_path / "model.onnx", slots=2, capacity=256, chunk=50, cache=False)
+    prompts, logits = prompts_of(3, 128, 128), reference(spec)
+    wanted = [greedy(logits, p, 128) for p in prompts]
+    assert len({t for w in wanted for t in w}) > 5
+    assert [r.tokens for r in generator.generate(prompts, max_new_tokens=128)] == wanted
+
+
+@pytest.mark.parametrize("form", ALONE)
+def test_beams(form, long, tmp_path):
+    """Four of them, and their scores; an end token that comes now and then."""
+    spec = decoders.FORMS[form]()
+    (tmp_path / "model.onnx").write_bytes(spec.data)
+    (tmp_path / "generation_config.json").write_text(json.dumps({"eos_token_id": 5}))
+    generator = tensorwright.Generator(tmp_path / "model.onnx", slots=4, capacity=256, chunk=50, cache=False)
+    logits = reference(spec)
+    for prompt, penalty, least in zip(prompts_of(4, 128, 9), (1.0, 0.3), (0, 14)):
+        floats, ints = decoding.settings(1, length_penalty=penalty, max_length=len(prompt) + 24, min_length=len(prompt) + least)
+        tokens, score = decoding.beam_search(logits, prompt, 4, 256, floats[0], ints[0], [5])[0]
+        got = generator.generate(prompt, max_new_tokens=24, min_new_tokens=least, num_beams=4, length_penalty=penalty)
+        assert got.tokens == tokens[len(prompt):] and abs(got.score - score) < 1e-4

@@ -16,6 +16,7 @@ import tensorrt as trt  # noqa: E402
 import tensorwright  # noqa: E402
 from tensorwright.generation import chat, interface, text  # noqa: E402
 
+import seq2seq_models as models  # noqa: E402
 from tiny_decoders import CHARACTERS, Decoder, folder, tokenizer  # noqa: E402
 from generation_text_test import HOSTILE, TEMPLATE, bytes_tokenizer, metaspace_tokenizer  # noqa: E402
 from serving import ask, served  # noqa: E402
@@ -137,6 +138,26 @@ def test_configs(model, tmp_path):
         except ValueError as error:
             assert str(error)
     assert good > COUNT // 20
+
+
+@pytest.mark.parametrize("kind", ["t5", "whisper"])
+def test_configs_of_an_encoder(kind, tmp_path):
+    random, good = np.random.default_rng([SEED, 6]), 0
+    said = {"decoder_start_token_id": 3, "forced_decoder_ids": [[1, 20], [2, 21]], "forced_bos_token_id": 5, "suppress_tokens": [7, 8], "begin_suppress_tokens": [9], "bad_words_ids": [[4, 5], [6]]}
+    path = models.write(tmp_path / "m", kind, **said)
+    right = {n: json.loads((path / f"{n}.json").read_text()) for n in ("config", "generation_config")}
+    source = models.source_of(kind, random)
+    for _ in range(COUNT // 4):
+        for name, value in right.items():
+            (path / f"{name}.json").write_text(json.dumps(mutated(random, value) if random.random() < 0.6 else value))
+        try:
+            generator = tensorwright.Generator(path, slots=1, capacity=24, source_capacity=9, cache=str(tmp_path / "plans"))
+            result = generator.generate(source, max_new_tokens=3, num_beams=1)
+            assert 1 <= len(result.tokens) <= 3
+            good += 1
+        except (ValueError, RuntimeError) as error:
+            assert str(error)
+    assert good > COUNT // 40
 
 
 def test_templates():

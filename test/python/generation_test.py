@@ -9,7 +9,7 @@ import onnx
 import pytest
 import tensorwright
 from tensorwright import _memory
-from tensorwright.generation import runs
+from tensorwright.generation import pace, runs
 
 import decoding
 from tiny_decoders import Decoder, folder, halved, merged
@@ -395,7 +395,7 @@ def test_rows_of_a_step(generator, model):
             else:
                 streams[i] = None
     assert got == [model.greedy(p, n) for p, n in zip(prompts, (30, 4, 12, 20))]
-    assert {count for _, count in taken} == {1, 2, 4}
+    assert {count for _, count in taken} == {1, 2, 3, 4}
 
 
 def test_prompts_take_turns(path, model):
@@ -407,9 +407,13 @@ def test_prompts_take_turns(path, model):
     first = generator.stream(long, max_new_tokens=2)
     next(going)
     second = generator.stream(short, max_new_tokens=2)
-    for _ in range(4):
+    ended = []
+    for stream in (first, second):
+        emit = stream._sequence.emit
+        stream._sequence.emit = lambda piece, stream=stream, emit=emit: (ended.append(stream), emit(piece))
+    while not (first._pieces and second._pieces):
         next(going)
-    assert len(second._pieces) and not first._pieces
+    assert ended[0] is second
     assert [p.token for p in second] == model.greedy(short, 2) and [p.token for p in first] == model.greedy(long, 2)
 
 
@@ -455,3 +459,33 @@ def test_graphs_that_cannot_be_changed(path, model, monkeypatch):
     monkeypatch.setattr("tensorwright.generation.build._serialized", failing)
     with pytest.raises(RuntimeError, match="model.onnx: no way"):
         tensorwright.Generator(path, slots=2, cache=False)
+
+
+@pytest.mark.parametrize("cost, step, usual, least", [(lambda n: 0.001 * n, 0.04, 32, 16), (lambda n: 0.05, 0.05, 128, 128), (lambda n: 0.05, 0.01, 128, 128), (lambda n: 0.01 + 0.01 * n, 0.01, 16, 16)])
+def test_pace(cost, step, usual, least):
+    """Pieces that take no longer than 1.5 steps do, where the shortest does not already; long ones where all take the same."""
+    found, sizes = pace.Pace(128), []
+    assert found.sizes == [16, 32, 64, 128]
+    for _ in range(200):
+        found.stepped(step)
+        left, first = found.room(), True
+        while size := found.piece(left) or (found.shortest() if first else 0):
+            found.read(size, size, cost(size))
+            sizes.append(size)
+            left, first = left - cost(size), False
+    assert np.mean([s == usual for s in sizes[20:]]) > 0.4 and found.shortest() == least
+    assert usual == 128 or sum(cost(s) > 1.25 * max(1.5 * step, cost(16)) for s in sizes[20:]) <= 3
+
+
+def test_pace_forgets(path):
+    """What took long by chance is tried again."""
+    found = pace.Pace(64)
+    found.stepped(0.01)
+    found.read(64, 64, 5.0)
+    assert found.piece(found.room()) == 32
+    for _ in range(10000):
+        if found.piece(found.room()) == 64:
+            break
+    assert found.piece(found.room()) == 64
+    found.read(64, 10, 0.001)  # a prompt's end says nothing of whole pieces
+    assert found._seconds[64] > 0.001

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of dimensions that are sums of others' names."""
+"""Names of dimensions that are sums of others' names, and of channels."""
 
 import numpy as np
 import pytest
@@ -53,3 +53,22 @@ def test_a_mask_that_is_too_short():
     engine = engine_of(data, [feed_of(r, 5, 2, 3), feed_of(r, 1, 1, 1), feed_of(r, 9, 4, 5)])
     with pytest.raises(AssertionError):
         run(engine, **held(feed_of(r, 4, 2, 3)))
+
+
+@pytest.mark.parametrize("op, shape, kernel, group", [("Conv", (2, 6, 9), (4, 6, 3), 1), ("Conv", (1, 6, 7, 8), (4, 3, 3, 2), 2), ("Conv", (1, 2, 5, 4, 6), (3, 2, 2, 2, 2), 1),
+                                                      ("ConvTranspose", (2, 6, 9), (6, 4, 3), 1), ("ConvTranspose", (1, 6, 5, 4), (6, 2, 3, 3), 3)])
+def test_channels(op, shape, kernel, group):
+    """Their number is the kernel's where the model names it, as exporters of speech models do."""
+    onnxruntime = pytest.importorskip("onnxruntime", reason="SKIP: onnxruntime is not installed")
+    r = np.random.default_rng(sum(shape))
+    names = ["batch", "channels", *(f"size {i}" for i in range(len(shape) - 2))]
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, names)]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [None] * len(shape))]
+    weights = onnx.numpy_helper.from_array(r.standard_normal(kernel).astype(np.float32), "w")
+    node = helper.make_node(op, ["x", "w"], ["y"], group=group, strides=[2] * (len(shape) - 2), pads=[1] * 2 * (len(shape) - 2))
+    graph = helper.make_graph([node], "g", inputs, outputs, [weights])
+    data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9).SerializeToString()
+    feeds = [{"x": r.standard_normal((b, shape[1], *(s + more for s in shape[2:]))).astype(np.float32)} for b, more in ((1, 0), (shape[0], 2), (3, 5))]
+    engine, session = engine_of(data, feeds), onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    for feed in feeds:
+        np.testing.assert_allclose(run(engine, **feed)["y"], session.run(None, feed)[0], rtol=1e-4, atol=1e-5)

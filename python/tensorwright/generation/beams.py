@@ -10,11 +10,12 @@ from .. import _memory
 from .._model import Model
 from . import build
 from .runs import Runs
+from .sampling import Banned
 from .settings import Settings
 
 
-def engine(vocabulary: int, beams: int, ends: int, plan: build.Plan, cache) -> Model:
-    """The engine of BeamStep for one sequence."""
+def engine(vocabulary: int, beams: int, ends: int, banned: int, plan: build.Plan, cache) -> Model:
+    """The engine of BeamStep for one sequence. banned: the length of a Banned."""
     shapes = {
         "logits": (trt.float32, (beams, vocabulary)),
         "sequences": (trt.int32, (1, beams, plan.capacity)),
@@ -28,6 +29,7 @@ def engine(vocabulary: int, beams: int, ends: int, plan: build.Plan, cache) -> M
         "floats": (trt.float32, (1, 7)),
         "ints": (trt.int32, (1, 10)),
         "ends": (trt.int32, (ends,)),
+        **({"banned": (trt.int32, (1, 2, banned))} if banned else {}),
     }
     outputs = (
         "tokens",
@@ -45,10 +47,12 @@ def engine(vocabulary: int, beams: int, ends: int, plan: build.Plan, cache) -> M
         with _memory.chosen(plan.device):
             return build.of_plugin("BeamStep", shapes, outputs, logger)
 
-    return build.kept(b"BeamStep", {"beams": (vocabulary, beams, ends), "generation": vars(plan)}, plan, cache, False, make)
+    return build.kept(b"BeamStep", {"beams": (vocabulary, beams, ends, banned), "generation": vars(plan)}, plan, cache, False, make)
 
 
-def search(runs: Runs, step: Model, prompt: list[int], settings: Settings, ends: tuple[int, ...]) -> tuple[list[int], float]:
+def search(
+    runs: Runs, step: Model, prompt: list[int], settings: Settings, ends: tuple[int, ...], banned: Banned
+) -> tuple[list[int], float]:
     """(tokens behind the prompt, score) of the best sequence. The caches are its own meanwhile."""
     beams, capacity, length = settings.num_beams, runs.plan.capacity, len(prompt)
     floats, ints = settings.rows(length, capacity, 0)
@@ -73,7 +77,8 @@ def search(runs: Runs, step: Model, prompt: list[int], settings: Settings, ends:
         runs.prefill(0, prompt[at : at + runs.chunk], at)
     logits = np.repeat(runs.first.read(), beams, 0)
     while True:
-        got = step.run({"logits": logits.astype(np.float32), **state, **fixed})
+        words = {"banned": banned.of(length == len(prompt), 1)} if banned.length else {}
+        got = step.run({"logits": logits.astype(np.float32), **state, **fixed, **words})
         state = {name: got[f"new_{name}"] for name in state}
         if state["done"][0]:
             break

@@ -19,7 +19,7 @@ import tensorrt as trt
 from .. import _memory
 from .._compile import PRECISIONS, _key, _place, _Progress
 from .._model import Logger, Model, write
-from .interface import INDEX, Interface, interface_of, tensors_of_network
+from .interface import INDEX, Interface, Source, interface_of, source_of, tensors_of_network
 
 log = logging.getLogger("tensorwright")
 # Tokens of a cache that engines are tuned for, and the smallest bucket of a cache that grows with its sequences.
@@ -30,7 +30,8 @@ USUAL, SMALLEST = 256, 64
 class Plan:
     """What an engine is for. in_place: caches of fixed capacity are wanted, also of a model whose own get longer; slots: rows; chunk: tokens
     of a prompt that go in at a time; capacity: tokens of a sequence at most; limit: of past and new ones together, where the model has one (a
-    triangle of constants, say); 0: none."""
+    triangle of constants, say); 0: none; sources: the least and the most that an encoder gives; first: the engine makes the caches that
+    another one has."""
 
     in_place: bool
     slots: int
@@ -39,6 +40,8 @@ class Plan:
     limit: int
     precision: str
     device: str
+    sources: tuple[int, int] = (0, 0)
+    first: bool = False
 
     @property
     def most(self) -> int:
@@ -60,6 +63,18 @@ def decoder(path: str, plan: Plan, config: dict, cache, progress) -> Model:
         cache,
         progress,
         lambda logger: _build(path, plan, config, logger),
+    )
+
+
+def encoder(path: str, plan: Plan, sizes: dict[int, int], cache, progress) -> Model:
+    """The engine of an encoder. sizes: of axes of features that the file leaves open; tokens: plan.sources says how many."""
+    return kept(
+        path,
+        {"encoder": (plan.sources, sizes, plan.precision, plan.device)},
+        plan,
+        cache,
+        progress,
+        lambda logger: _build_encoder(path, plan, sizes, logger),
     )
 
 
@@ -105,25 +120,65 @@ def _serialized(builder, network, config, logger) -> bytes:
     return bytes(data)
 
 
+def _imported(path: str, logger: Logger):
+    """(builder, network, settings) of a file; the parser, which the network's weights belong to, is the last."""
+    builder = trt.Builder(logger)
+    network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.EXPLICIT_BATCH))
+    parser = trt.OnnxParser(network, logger)
+    if not parser.parse_from_file(path):
+        reasons = [parser.get_error(i).desc() for i in range(parser.num_errors)]
+        raise ValueError(f"{path} cannot be imported: " + "; ".join(reasons or logger.errors[-3:] or ["it is no ONNX model"]))
+    settings = builder.create_builder_config()
+    settings.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
+    return builder, network, settings, parser
+
+
+def _build_encoder(path: str, plan: Plan, sizes: dict[int, int], logger: Logger) -> bytes:
+    with _memory.chosen(plan.device):
+        builder, network, settings, _ = _imported(path, logger)
+        source = source_of(tensors_of_network(network))
+        _keep_outputs(network, {source.states})
+        for flag in PRECISIONS[plan.precision]:
+            settings.set_flag(flag)
+        least, most = plan.sources
+        if source.features:
+            shapes = [{source.name: _sized(source, sizes)}] * 3
+        else:
+            shapes = [{n: (1, count) for n in (source.name, source.mask) if n} for count in (least, min(USUAL, most), most)]
+        settings.add_optimization_profile(_profile(builder, network, shapes))
+        return _serialized(builder, network, settings, logger)
+
+
+def _sized(source: Source, sizes: dict[int, int]) -> tuple[int, ...]:
+    """The shape of one source of features."""
+    shape = tuple(1 if i == 0 else sizes.get(i, 0) if n < 0 else n for i, n in enumerate(source.shape))
+    if min(shape) <= 0:
+        raise ValueError(
+            f"input {source.name!r} of the encoder has the shape {list(source.shape)}; a config.json beside the model has to say what is open"
+        )
+    return shape
+
+
+def _keep_outputs(network, names: set) -> None:
+    for tensor in [network.get_output(i) for i in range(network.num_outputs)]:
+        if tensor.name not in names:
+            network.unmark_output(tensor)
+
+
 def _build(path: str, plan: Plan, config: dict, logger: Logger) -> bytes:
     with _memory.chosen(plan.device):
-        builder = trt.Builder(logger)
-        network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.EXPLICIT_BATCH))
-        parser = trt.OnnxParser(network, logger)
-        if not parser.parse_from_file(path):
-            reasons = [parser.get_error(i).desc() for i in range(parser.num_errors)]
-            raise ValueError(f"{path} cannot be imported: " + "; ".join(reasons or logger.errors[-3:] or ["it is no ONNX model"]))
+        builder, network, settings, _ = _imported(path, logger)
         found = interface_of(tensors_of_network(network), config)
         if found.batch > 1:
             raise ValueError(f"{path}: input {found.ids!r} has a batch of {found.batch}; 1, or any number, is expected")
         grows = bool(found.caches) and _grows(network, found)
+        if not plan.first:
+            _keep_outputs(network, {found.logits, *(c.present for c in (*found.caches, *found.crosses))})
         # Without a mask what a cache holds beyond a sequence would count.
-        if plan.in_place and grows and found.mask:
+        if plan.in_place and grows and found.mask and not found.order:
             _graft(network, found)
             found = interface_of(tensors_of_network(network), config)
         _last_logits(network, found)
-        settings = builder.create_builder_config()
-        settings.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
         for flag in PRECISIONS[plan.precision]:
             settings.set_flag(flag)
         for shapes in profiles(found, plan, grows):
@@ -133,8 +188,10 @@ def _build(path: str, plan: Plan, config: dict, logger: Logger) -> bytes:
 
 def profiles(found: Interface, plan: Plan, grows: bool) -> list[list[dict]]:
     """Of steps by one token, of prompts, and of steps of a single row where there are several: three dicts of shapes each."""
+    sources = (plan.sources[0], min(max(USUAL, plan.sources[0]), plan.sources[1]), plan.sources[1])
     if not found.caches:
-        return [[found.shapes(1, n, 0, grows) for n in (1, min(USUAL, plan.capacity), plan.capacity)]]
+        most = plan.chunk if plan.first else plan.capacity
+        return [[found.shapes(1, n, 0, grows, s) for n, s in zip((1, 1 if plan.first else min(USUAL, most), most), sources)]]
     alone = grows and not found.grafted  # each sequence has its own caches
     rows = 1 if alone or found.batch == 1 else plan.slots
     fixed = found.caches[0].capacity
@@ -142,9 +199,13 @@ def profiles(found: Interface, plan: Plan, grows: bool) -> list[list[dict]]:
     def pasts(most):
         return [fixed] * 3 if fixed > 0 else [0 if alone or not plan.in_place else 1, min(USUAL, most), most]
 
-    steps = [found.shapes(b, 1, p, grows) for b, p in zip((1, rows, rows), pasts(plan.most))]
+    steps = [found.shapes(b, 1, p, grows, s) for b, p, s in zip((1, rows, rows), pasts(plan.most), sources)]
     chunk = min(plan.chunk, fixed) if fixed > 0 else plan.chunk
-    prompts = [found.shapes(1, n, p, grows) for n, p in zip((1, chunk, chunk), pasts(plan.deep if grows else plan.most))]
+    # What an encoder's decoder begins with is a few tokens.
+    usual = 1 if found.crossed else chunk
+    prompts = [
+        found.shapes(1, n, p, grows, s) for n, p, s in zip((1, usual, chunk), pasts(plan.deep if grows else plan.most), sources)
+    ]
     single = [found.shapes(1, 1, p, grows) for p in pasts(plan.most)]
     return [steps, prompts] + [single] * (rows > 1)
 

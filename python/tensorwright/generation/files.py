@@ -9,15 +9,18 @@ from dataclasses import dataclass, field
 
 # Where exporters put a decoder, best first.
 _NAMES = ("model.onnx", "decoder_model_merged.onnx", "decoder_with_past_model.onnx", "decoder_model.onnx")
+_POSITIONS = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "context_length", "seq_length")
 _LARGEST = 64 << 20
 
 
 @dataclass
 class Files:
-    """onnx, folder: paths; what JSON files say, {} where there are none."""
+    """onnx, folder, encoder: paths; what JSON files say, {} where there are none."""
 
     onnx: str
     folder: str
+    encoder: str | None = None
+    first: str | None = None  # the decoder for tokens without a past, where `onnx` needs one
     config: dict = field(default_factory=dict)
     generation: dict = field(default_factory=dict)
     tokenizer_config: dict = field(default_factory=dict)
@@ -34,19 +37,27 @@ class Files:
         return os.path.basename(self.folder) if os.path.basename(self.onnx) in _NAMES or stem == "model" else stem
 
     def most_positions(self) -> int:
-        """Tokens that the model was made for; 0: nothing says so."""
-        for name in ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "context_length", "seq_length"):
-            value = self.config.get(name)
-            if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-                return value
-        return 0
+        """Tokens that the model, or its decoder, was made for; 0: nothing says so."""
+        return self.number("max_target_positions", "max_decoder_position_embeddings", *_POSITIONS)
+
+    def most_sources(self) -> int:
+        """Tokens that the encoder was made for; 0: nothing says so."""
+        return self.number("max_source_positions", "max_encoder_position_embeddings", *_POSITIONS)
+
+    def number(self, *names: str) -> int:
+        """The first of these in config.json that is a number above 0; 0: none."""
+        values = (self.config.get(name) for name in names)
+        return next((v for v in values if isinstance(v, int) and not isinstance(v, bool) and v > 0), 0)
+
+    def said(self, name: str):
+        """A value of generation_config.json, else of config.json."""
+        value = self.generation.get(name)
+        return self.config.get(name) if value is None else value
 
     def ends(self) -> tuple:
         """The value of eos_token_id, by the file that knows best."""
-        for source in (self.generation, self.config):
-            if source.get("eos_token_id") is not None:
-                return source["eos_token_id"]
-        return ()
+        value = self.said("eos_token_id")
+        return () if value is None else value
 
 
 def files_of(model: str | os.PathLike) -> Files:
@@ -66,7 +77,24 @@ def files_of(model: str | os.PathLike) -> Files:
     _add_genai(found)
     if not found.onnx:
         found.onnx = _onnx_in(path)
+    _add_encoder(found)
     return found
+
+
+def _add_encoder(found: Files) -> None:
+    """What lies beside a decoder by the names of optimum, which has a suffix for quantized ones: encoder_model_int8.onnx, ..."""
+    folder, name = os.path.split(found.onnx)
+    kind = next((n.removesuffix(".onnx") for n in _NAMES[1:] if name.startswith(n.removesuffix(".onnx"))), None)
+    if kind is None:
+        return
+
+    def beside(other):
+        names = (other + name.removeprefix(kind), other + ".onnx")
+        return next((p for p in (os.path.join(folder, n) for n in names) if os.path.isfile(p)), None)
+
+    found.encoder = beside("encoder_model")
+    if kind == "decoder_with_past_model":
+        found.first = beside("decoder_model")
 
 
 def _onnx_in(folder: str) -> str:

@@ -15,6 +15,7 @@ from .. import _memory
 from .._compile import PRECISIONS
 from . import beams, build, runs, sampling
 from .chat import messages_of, special_of, template_of
+from .encoder import Crossed, CrossedWhole, Encoder
 from .files import files_of
 from .interface import SIZES, interface_of, tensors_of_engine
 from .scheduler import Piece, Scheduler, Sequence
@@ -86,6 +87,7 @@ class Generator:
         beside it where they are there.
     tokenizer: the name of another tokenizer.json; False: none, prompts are lists of ids.
     slots: sequences at a time; more wait. capacity: tokens of a sequence at most, its prompt included; None: the model's, at most 2048.
+    source_capacity: tokens that an encoder reads at most; None: the model's, at most 2048.
     chunk: tokens of a prompt that are read between two steps of the others. reuse: a prompt that begins as one before it is read from where
         they differ.
     precision, device, cache, progress: as of compile()."""
@@ -97,6 +99,7 @@ class Generator:
         tokenizer=None,
         slots=8,
         capacity=None,
+        source_capacity=None,
         chunk=128,
         reuse=True,
         precision="fp32",
@@ -110,6 +113,7 @@ class Generator:
             ("slots", slots, 1, 1024),
             ("chunk", chunk, 1, 2**20),
             ("capacity", 2 if capacity is None else capacity, 2, 2**24),
+            ("source_capacity", 1 if source_capacity is None else source_capacity, 1, 2**24),
         ):
             if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
                 raise ValueError(f"{name}: {value!r} is out of range (allowed: {low} to {high})")
@@ -128,11 +132,12 @@ class Generator:
             raise ValueError(f"{slots} slots of {capacity} tokens: their product has to be less than 2147483648")
         # The last eighth of what the model was made for is read token by token.
         chunk = max(1, min(chunk, capacity, (most or 2**30) // 8))
-        self._load(
-            build.Plan(True, slots, chunk, capacity, max(most, 2) if most else 0, precision, _memory.resolve(device)),
-            cache,
-            progress,
-        )
+        self.encoder = None
+        plan = build.Plan(True, slots, chunk, capacity, max(most, 2) if most else 0, precision, _memory.resolve(device))
+        if self.files.encoder:
+            self._load_both(plan, source_capacity, cache, progress)
+        else:
+            self._load(plan, cache, progress)
         self.capacity = self._plan.capacity
         vocabulary = self.interface.vocabulary
         path = self.files.tokenizer if tokenizer is None else tokenizer or None
@@ -143,7 +148,9 @@ class Generator:
             self.ends = () if found is None else (found,)
         self.template = template_of(self.files.folder, self.files.tokenizer_config) if self.tokenizer else None
         kind = self.interface.tensors[self.interface.logits].dtype
-        sampler = sampling.Sampler(sampling.engine(vocabulary, kind, max(1, len(self.ends)), self._plan, cache), self.ends)
+        self._banned = self._words_that_never_come(vocabulary)
+        chooser = sampling.engine(vocabulary, kind, max(1, len(self.ends)), self._banned.length, self._plan, cache)
+        sampler = sampling.Sampler(chooser, self.ends, self._banned)
         self.scheduler = Scheduler(self.runs, sampler, self.tokenizer, self.ends, reuse)
         self._cache, self._turn, self._beams = cache, threading.Lock(), {}
 
@@ -153,8 +160,7 @@ class Generator:
 
     def _load(self, plan: build.Plan, cache, progress) -> None:
         """The engine with the best caches that the model can have."""
-        failure = None
-        config = {n: v for n, v in self.files.config.items() if n in SIZES and isinstance(v, int)}
+        failure, config = None, self._sizes()
         for in_place in (True, False):
             asked = dataclasses.replace(plan, in_place=in_place)
             try:
@@ -163,6 +169,12 @@ class Generator:
                 failure = failure or error
                 continue
             found = self.interface = interface_of(tensors_of_engine(self.model.engine), config)
+            if found.crossed:
+                name = found.states or found.states_mask or found.crosses[0].past
+                raise ValueError(
+                    f"{self.files.onnx}: input {name!r} is of an encoder; encoder_model.onnx is expected beside decoder_model_merged.onnx (or"
+                    " decoder_with_past_model.onnx and decoder_model.onnx, or decoder_model.onnx)"
+                )
             fixed = found.caches[0].capacity if found.caches else -1
             self._plan = dataclasses.replace(asked, capacity=min(plan.capacity, fixed) if fixed > 0 else plan.capacity)
             if not found.caches:
@@ -185,7 +197,77 @@ class Generator:
             f"{self.files.onnx}: caches of one size only come out with another; the sizes of past_key_values have to be open"
         )
 
+    def _sizes(self) -> dict[str, int]:
+        return {n: v for n, v in self.files.config.items() if n in SIZES and isinstance(v, int)}
+
+    def _load_both(self, plan: build.Plan, most: int | None, cache, progress) -> None:
+        """The engines of an encoder and its decoder."""
+        files, known = self.files, self.files.most_sources()
+        if most is None:
+            most = min(known or _USUAL_CAPACITY, _USUAL_CAPACITY)
+        elif known and most > known:
+            raise ValueError(f"source_capacity: {most} tokens, the model was made for {known}")
+        self._starts = self._start_tokens()
+        sizes = {1: files.number("num_mel_bins"), 2: 2 * files.number("max_source_positions")}
+        asked = dataclasses.replace(plan, in_place=False, sources=(1, most))
+        self.encoder = Encoder(build.encoder(files.encoder, asked, sizes, cache, progress))
+        plan = self._plan = dataclasses.replace(asked, sources=self.encoder.states)
+        self.model = build.decoder(files.onnx, plan, self._sizes(), cache, progress)
+        found = self.interface = interface_of(tensors_of_engine(self.model.engine), self._sizes())
+        if not found.crossed:
+            raise ValueError(f"{files.onnx} has no input from an encoder, and {files.encoder} is beside it")
+        if not found.caches:
+            self.runs = CrossedWhole(self.model, found, plan, self.encoder)
+            return
+        first = None
+        if not found.branch and (found.crosses or files.first):
+            if not files.first:
+                raise ValueError(f"{files.onnx} needs decoder_model.onnx beside it, for the first tokens")
+            first = build.decoder(files.first, dataclasses.replace(plan, first=True), self._sizes(), cache, progress)
+        self.runs = Crossed(self.model, found, plan, self.encoder, first, self._sizes())
+
+    def _start_tokens(self) -> tuple[int, ...]:
+        """What the decoder begins with, the start token first."""
+        said = self.files.said
+        start = said("decoder_start_token_id")
+        start = ids_of("decoder_start_token_id", said("bos_token_id") if start is None else start)[:1]
+        if not start:
+            raise ValueError(f"{self.files.folder}: neither generation_config.json nor config.json says decoder_start_token_id")
+        forced = said("forced_decoder_ids")
+        if forced is None:
+            return (*start, *ids_of("forced_bos_token_id", said("forced_bos_token_id"))[:1])
+        pairs = forced if isinstance(forced, list) else [forced]
+        if not all(isinstance(p, list) and len(p) == 2 for p in pairs):
+            raise ValueError("forced_decoder_ids: pairs of a place and an id of a token are expected")
+        # Up to the first place that is free.
+        taken = [p[1] for i, p in enumerate(pairs) if p[0] == i + 1 and all(q[1] is not None for q in pairs[: i + 1])]
+        return (*start, *ids_of("forced_decoder_ids", taken))
+
+    def _words_that_never_come(self, vocabulary: int) -> sampling.Banned:
+        """Of the model's configuration."""
+        words = self.files.said("bad_words_ids") or []
+        if not isinstance(words, list) or len(words) > 1024:
+            raise ValueError("bad_words_ids: a list of at most 1024 lists of ids is expected")
+        words = [ids_of("bad_words_ids", w) for w in words]
+        single, first = (ids_of(n, self.files.said(n)) for n in ("suppress_tokens", "begin_suppress_tokens"))
+        words = [w for w in words if w] + [(t,) for t in single]
+        for token in (*first, *(t for w in words for t in w)):
+            if token >= vocabulary:
+                raise ValueError(f"words that never come: {token} is no token (the model has {vocabulary})")
+        return sampling.Banned(words, first)
+
     # What is asked.
+
+    def starts(self, settings: Settings) -> list[int]:
+        """What an encoder's decoder begins with."""
+        if settings.decoder_tokens is None:
+            return list(self._starts)
+        given = list(settings.decoder_tokens)
+        return given if given[:1] == [self._starts[0]] else [self._starts[0], *given]
+
+    def room(self, prompt: int, settings: Settings | None = None) -> int:
+        """Tokens that there is room for behind a prompt of so many."""
+        return self.capacity - (len(self.starts(settings or Settings())) if self.encoder else prompt)
 
     def settings(self, given: dict) -> Settings:
         """The Settings of arguments by name, over those of the model."""
@@ -197,14 +279,24 @@ class Generator:
             raise ValueError(
                 f"stop: texts need a tokenizer, and there is no tokenizer.json in {self.files.folder}; say stop_token_ids"
             )
+        if result.decoder_tokens is not None:
+            if not self.encoder:
+                raise ValueError("decoder_tokens: the model has no encoder; what its texts begin with is the prompt")
+            self._check_tokens("decoder_tokens", result.decoder_tokens, self.interface.vocabulary)
+            if self.room(0, result) < 1:
+                raise ValueError(f"decoder_tokens: {len(result.decoder_tokens)} tokens leave no room (capacity: {self.capacity})")
         if result.num_beams > self._plan.slots:
             raise ValueError(
                 f"num_beams: {result.num_beams} beams, the generator has {self._plan.slots} slots; make it with slots={result.num_beams}"
             )
         return result
 
-    def tokens_of(self, prompt) -> list[int]:
-        """The ids of a prompt: a text, ids, or the messages of a conversation."""
+    def tokens_of(self, prompt):
+        """The ids of a prompt: a text, ids, or the messages of a conversation; features where an encoder reads them."""
+        if self.encoder and self.encoder.shape:
+            if not _is_array(prompt) or isinstance(prompt, str):
+                raise TypeError(f"prompt: features of the shape {list(self.encoder.shape[1:])} are expected, not {type(prompt).__name__}")
+            return self.encoder.checked(prompt)
         if isinstance(prompt, str):
             tokens = self._need("a prompt that is a text").encode(prompt)
         elif isinstance(prompt, (list, tuple)) and prompt and isinstance(prompt[0], dict):
@@ -231,17 +323,28 @@ class Generator:
     def check_tokens(self, tokens: list[int]) -> None:
         if not tokens:
             raise ValueError("the prompt has no token")
+        if self.encoder:
+            if len(tokens) > self.encoder.most:
+                raise ValueError(f"the prompt has {len(tokens)} tokens, {self.encoder.most} are possible (source_capacity)")
+            self._check_tokens("the prompt", tokens, self.files.number("vocab_size") or self.interface.vocabulary)
+            return
         if len(tokens) >= self.capacity:
             raise ValueError(
                 f"the prompt has {len(tokens)} tokens, {self.capacity - 1} are possible (capacity: {self.capacity}, one is to be generated)"
             )
-        wrong = next((t for t in tokens if not 0 <= t < self.interface.vocabulary), None)
+        self._check_tokens("the prompt", tokens, self.interface.vocabulary)
+
+    @staticmethod
+    def _check_tokens(where: str, tokens, vocabulary: int) -> None:
+        wrong = next((t for t in tokens if not 0 <= t < vocabulary), None)
         if wrong is not None:
-            raise ValueError(f"the prompt has the token {wrong} (allowed: 0 to {self.interface.vocabulary - 1})")
+            raise ValueError(f"{where} has the token {wrong} (allowed: 0 to {vocabulary - 1})")
 
     # What is done.
 
     def submit(self, sequence: Sequence) -> None:
+        if self.encoder:
+            sequence.source, sequence.prompt = sequence.prompt, self.starts(sequence.settings)
         with self._turn:
             self.scheduler.submit(sequence)
 
@@ -274,6 +377,7 @@ class Generator:
         single = (
             isinstance(prompts, str)
             or _are_ids(prompts)
+            or self._are_features(prompts)
             or (isinstance(prompts, (list, tuple)) and prompts and isinstance(prompts[0], dict))
         )
         chosen = self.settings(settings)
@@ -284,6 +388,11 @@ class Generator:
             streams = [Stream(self, p, chosen, number) for number, p in enumerate(given)]
             results = [self._collected(s, chosen) for s in streams]
         return results[0] if single else results
+
+    def _are_features(self, prompts) -> bool:
+        """Whether a prompt is one of features."""
+        shape = self.encoder.shape if self.encoder else None
+        return bool(shape) and _is_array(prompts) and len(prompts.shape) in (len(shape) - 1, len(shape)) and prompts.shape[0] == shape[-len(prompts.shape)]
 
     def _collected(self, stream: Stream, settings: Settings) -> Generation:
         result = Generation(prompt_tokens=stream.prompt_tokens, text="" if self.tokenizer else None)
@@ -303,12 +412,18 @@ class Generator:
         with self._turn:
             if beams_ not in self._beams:
                 ends = max(1, len(self.ends))
-                self._beams[beams_] = beams.engine(self.interface.vocabulary, beams_, ends, self._plan, self._cache)
+                self._beams[beams_] = beams.engine(
+                    self.interface.vocabulary, beams_, ends, self._banned.length, self._plan, self._cache
+                )
             self.scheduler.idle()
-            tokens, score = beams.search(self.runs, self._beams[beams_], prompt, settings, self.ends)
+            read = len(prompt)
+            if self.encoder:
+                self.runs.open(0, prompt)
+                prompt = self.starts(settings)
+            tokens, score = beams.search(self.runs, self._beams[beams_], prompt, settings, self.ends, self._banned)
         ended = bool(tokens) and tokens[-1] in self.ends
         text = self.tokenizer.decode(tokens[:-1] if ended else tokens) if self.tokenizer else None
-        return Generation(tokens, text, "stop" if ended else "length", len(prompt), score=score)
+        return Generation(tokens, text, "stop" if ended else "length", read, score=score)
 
 
 def _are_ids(prompt) -> bool:
@@ -316,6 +431,10 @@ def _are_ids(prompt) -> bool:
     if hasattr(prompt, "dtype"):
         return prompt.ndim == 1 and prompt.dtype.kind in "iu"
     return isinstance(prompt, (list, tuple)) and all(isinstance(t, numbers.Integral) and not isinstance(t, bool) for t in prompt)
+
+
+def _is_array(value) -> bool:
+    return hasattr(value, "shape") and hasattr(value, "dtype")
 
 
 def generate(
@@ -326,6 +445,7 @@ def generate(
     tokenizer=None,
     slots=None,
     capacity=None,
+    source_capacity=None,
     chunk=128,
     precision="fp32",
     device=None,
@@ -345,6 +465,7 @@ def generate(
         tokenizer=tokenizer,
         slots=slots,
         capacity=capacity,
+        source_capacity=source_capacity,
         chunk=chunk,
         precision=precision,
         device=device,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the inputs and outputs of a decoder mean, by the names that exporters give them."""
+"""What the inputs and outputs of a decoder, and of an encoder, mean, by the names that exporters give them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,23 @@ import tensorrt as trt
 # The input that a cache of fixed capacity is written by, where this package has put it behind a model that concatenates.
 INDEX = "tensorwright.index"
 _ROLES = {
-    "ids": ("input_ids", "tokens", "input"),
-    "mask": ("attention_mask",),
+    "ids": ("input_ids", "decoder_input_ids", "tokens", "input"),
+    "mask": ("attention_mask", "decoder_attention_mask"),
     "places": ("position_ids",),
+    "order": ("cache_position",),
     "index": (INDEX, "write_indices", "write_index", "past_lengths"),
     "lengths": ("nonpad_kv_seqlen", "kv_lengths", "sequence_lengths", "lengths"),
     "last": ("seqlens_k",),
     "total": ("total_sequence_length",),
     "branch": ("use_cache_branch",),
+    "states": ("encoder_hidden_states", "encoder_outputs"),
+    "states_mask": ("encoder_attention_mask",),
 }
 # Of config.json: what files may leave open.
-SIZES = ("num_attention_heads", "n_head", "num_key_value_heads", "hidden_size", "n_embd", "head_dim")
+_HEADS = ("num_attention_heads", "n_head", "decoder_attention_heads", "num_heads")
+_WIDTH = ("hidden_size", "n_embd", "d_model")
+_HEAD = ("head_dim", "d_kv")
+SIZES = (*_HEADS, "num_key_value_heads", *_WIDTH, *_HEAD)
 _PAST = re.compile(r"past")
 _OTHER_SIDE = re.compile(r"encoder|cross")
 
@@ -38,10 +44,10 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Cache:
-    """Keys or values of one layer: [batch, heads, tokens, head]."""
+    """Keys or values of one layer: [batch, heads, tokens, head]. present None: they come out no more (of an encoder)."""
 
     past: str
-    present: str
+    present: str | None
     heads: int
     head: int
     capacity: int  # -1: open
@@ -59,8 +65,13 @@ class Interface:
     last: str | None = None
     total: str | None = None
     branch: str | None = None
+    order: str | None = None  # places of new tokens, [tokens]: of all rows
+    states: str | None = None  # of an encoder, [batch, source, width]
+    states_mask: str | None = None
+    width: int = 0
     logits: str = ""
     caches: list[Cache] = field(default_factory=list)
+    crosses: list[Cache] = field(default_factory=list)  # of an encoder's states, which stay as they are
     vocabulary: int = 0
     batch: int = -1
     tensors: dict[str, Tensor] = field(default_factory=dict)
@@ -69,8 +80,14 @@ class Interface:
     def grafted(self) -> bool:
         return self.index == INDEX
 
-    def shapes(self, rows: int, new: int, past: int, grows: bool) -> dict[str, tuple]:
-        """Of all inputs, for a run of so many new tokens in each row. grows: the outputs' caches have the new tokens behind the old."""
+    @property
+    def crossed(self) -> bool:
+        """Whether it is the decoder of an encoder's states."""
+        return bool(self.states or self.states_mask or self.crosses)
+
+    def shapes(self, rows: int, new: int, past: int, grows: bool, source: int = 0) -> dict[str, tuple]:
+        """Of all inputs, for a run of so many new tokens in each row. grows: the outputs' caches have the new tokens behind the old; source:
+        what an encoder has read."""
         result = {self.ids: (rows, new)}
         if self.mask:
             result[self.mask] = (rows, past + new if grows or not self.caches else past)
@@ -82,8 +99,14 @@ class Interface:
         for name in (self.total, self.branch):
             if name:
                 result[name] = (1,)[: len(self.tensors[name].shape)]
-        for cache in self.caches:
-            result[cache.past] = (rows, cache.heads, past, cache.head)
+        if self.order:
+            result[self.order] = (new,)
+        if self.states:
+            result[self.states] = (rows, source, self.width)
+        if self.states_mask:
+            result[self.states_mask] = (rows, source)
+        for caches, length in ((self.caches, past), (self.crosses, source)):
+            result |= {c.past: (rows, c.heads, length, c.head) for c in caches}
         return result
 
 
@@ -106,9 +129,6 @@ def interface_of(tensors: list[Tensor], config: dict | None = None) -> Interface
     found = Interface(tensors={t.name: t for t in tensors})
     inputs = {t.name: t for t in tensors if t.is_input}
     outputs = {t.name: t for t in tensors if not t.is_input}
-    other = [n for n in inputs if _OTHER_SIDE.search(n)]
-    if other:
-        raise ValueError(f"input {other[0]!r} is of an encoder; models of an encoder and a decoder are not generated with")
     left = dict(inputs)
     for role, names in _ROLES.items():
         for name in names:
@@ -126,6 +146,9 @@ def interface_of(tensors: list[Tensor], config: dict | None = None) -> Interface
         (found.index, (1, 2)),
         (found.lengths, (1, 2)),
         (found.last, (1, 2)),
+        (found.order, (1,)),
+        (found.states, (3,)),
+        (found.states_mask, (2,)),
     ):
         if name and len(inputs[name].shape) not in ranks:
             raise ValueError(
@@ -133,7 +156,14 @@ def interface_of(tensors: list[Tensor], config: dict | None = None) -> Interface
             )
     found.batch = inputs[found.ids].shape[0]
     for name in [n for n in left if _PAST.search(n)]:
-        found.caches.append(_cache(left.pop(name), outputs, config or {}))
+        caches = found.crosses if _OTHER_SIDE.search(name) else found.caches
+        caches.append(_cache(left.pop(name), outputs, config or {}, caches is found.crosses))
+    if found.states:
+        found.width = max(inputs[found.states].shape[2], 0) or _number(config or {}, *_WIDTH)
+        if not found.width:
+            raise ValueError(
+                f"input {found.states!r} has the shape {list(inputs[found.states].shape)}; a config.json beside the model has to say the last one"
+            )
     if left:
         raise ValueError(
             f"what is input {next(iter(left))!r} of the model? (known: {', '.join(n for r in _ROLES.values() for n in r)}, past_key_values.N.key)"
@@ -142,23 +172,27 @@ def interface_of(tensors: list[Tensor], config: dict | None = None) -> Interface
     return found
 
 
-def _cache(past: Tensor, outputs: dict[str, Tensor], config: dict) -> Cache:
-    candidates = [
-        past.name.replace(old, new)
-        for old, new in (("past_key_values", "present"), ("past", "present"), ("past_key_values", "present_key_values"))
-    ]
+def presents_of(past: str) -> list[str]:
+    """What the output of a cache may be called."""
+    names = (("past_key_values", "present"), ("past", "present"), ("past_key_values", "present_key_values"))
+    return list(dict.fromkeys(past.replace(old, new) for old, new in names))
+
+
+def _cache(past: Tensor, outputs: dict[str, Tensor], config: dict, alone: bool) -> Cache:
+    """alone: it may have no output."""
+    candidates = presents_of(past.name)
     present = next((n for n in candidates if n in outputs), None)
-    if present is None:
-        raise ValueError(f"input {past.name!r} is a cache without an output (looked for: {', '.join(dict.fromkeys(candidates))})")
+    if present is None and not alone:
+        raise ValueError(f"input {past.name!r} is a cache without an output (looked for: {', '.join(candidates)})")
     if len(past.shape) != 4:
         raise ValueError(f"input {past.name!r} has the shape {list(past.shape)}, a cache is [batch, heads, tokens, head]")
     _, heads, capacity, head = past.shape
-    attention_heads = _number(config, "num_attention_heads", "n_head")
+    attention_heads = _number(config, *_HEADS)
     if heads < 0:
         heads = _number(config, "num_key_value_heads") or attention_heads
     if head < 0:
-        width = _number(config, "hidden_size", "n_embd")
-        head = _number(config, "head_dim") or (width // attention_heads if attention_heads else 0)
+        width = _number(config, *_WIDTH)
+        head = _number(config, *_HEAD) or (width // attention_heads if attention_heads else 0)
     if heads <= 0 or head <= 0:
         raise ValueError(
             f"input {past.name!r} has the shape {list(past.shape)}; a config.json beside the model has to say how many heads there are"
@@ -175,7 +209,7 @@ def _number(config: dict, *names: str) -> int:
 
 
 def _set_logits(found: Interface, outputs: dict[str, Tensor]) -> None:
-    presents = {c.present for c in found.caches}
+    presents = {c.present for c in (*found.caches, *found.crosses)}
     rest = [n for n in outputs if n not in presents]
     name = "logits" if "logits" in rest else next((n for n in rest if len(outputs[n].shape) == 3), None)
     if name is None:
@@ -186,3 +220,33 @@ def _set_logits(found: Interface, outputs: dict[str, Tensor]) -> None:
             f"output {name!r} has the shape {list(shape)}, [batch, tokens, vocabulary] with a known vocabulary is expected"
         )
     found.logits, found.vocabulary = name, shape[2]
+
+
+@dataclass(frozen=True)
+class Source:
+    """What an encoder reads and gives: the names of its inputs and of its states. features: numbers instead of tokens."""
+
+    name: str
+    shape: tuple
+    features: bool
+    mask: str | None
+    states: str
+
+
+def source_of(tensors: list[Tensor]) -> Source:
+    """The Source of an encoder's tensors."""
+    inputs = [t for t in tensors if t.is_input]
+    mask = next((t for t in inputs if t.name == "attention_mask"), None)
+    rest = [t for t in inputs if t is not mask]
+    if len(rest) != 1:
+        raise ValueError(f"an encoder has one input beside attention_mask (there are: {', '.join(t.name for t in inputs)})")
+    source, features = rest[0], rest[0].dtype in (trt.float32, trt.float16)
+    if len(source.shape) < 2 or (not features and len(source.shape) != 2):
+        raise ValueError(f"input {source.name!r} of the encoder has the shape {list(source.shape)}, [batch, tokens] is expected")
+    if mask and (features or len(mask.shape) != 2):
+        raise ValueError(f"input {mask.name!r} of the encoder is known of tokens, [batch, tokens]")
+    outputs = [t for t in tensors if not t.is_input]
+    known = [t for t in outputs if t.name == "last_hidden_state"] or [t for t in outputs if len(t.shape) == 3]
+    if not known or len(known[0].shape) != 3:
+        raise ValueError(f"no output of the encoder has states, [batch, source, width] (outputs: {', '.join(t.name for t in outputs)})")
+    return Source(source.name, source.shape, features, mask and mask.name, known[0].name)

@@ -7,6 +7,8 @@ import json
 import sys
 import time
 
+import numpy as np
+
 from .generator import Generator
 from .settings import Settings
 
@@ -36,6 +38,8 @@ def add(commands) -> None:
     prompt.add_argument("--prompt", metavar="TEXT", help="what the text begins with; -: standard input")
     prompt.add_argument("--chat", metavar="TEXT", help="what a user says; the model's chat template makes a prompt of it")
     prompt.add_argument("--tokens", metavar="ID,ID,...", help="ids of tokens; ids come out, a line each")
+    prompt.add_argument("--features", metavar="FILE.npy", help="what the encoder reads: sound or pictures as a NumPy array")
+    command.add_argument("--decoder-tokens", metavar="ID,ID,...", help="ids that an encoder's decoder begins with; default: the model's")
     for name, (kind, text) in _SETTINGS.items():
         command.add_argument("--" + name.replace("_", "-"), type=kind, metavar="N" if kind is int else "X", help=text)
     command.add_argument("--stop", action="append", metavar="TEXT", help="ends the text; may be given several times")
@@ -52,6 +56,7 @@ def add(commands) -> None:
 def main(options) -> int:
     given = {name: getattr(options, name) for name in _SETTINGS if getattr(options, name) is not None}
     given |= {"stop": options.stop} if options.stop else {}
+    given |= {"decoder_tokens": _ids("--decoder-tokens", options.decoder_tokens)} if options.decoder_tokens is not None else {}
     Settings(**given)  # what is wrong by itself needs no engine
     slots = given.get("num_beams", 1)
     tokenizer = False if options.tokens is not None and not options.stop else options.tokenizer
@@ -95,12 +100,21 @@ def main(options) -> int:
     return 0
 
 
+def _ids(option: str, text: str) -> list[int]:
+    try:
+        return [int(t) for t in text.split(",")]
+    except ValueError:
+        raise ValueError(f"{option}: {text[:80]!r} is no list of ids") from None
+
+
 def _prompt(options):
     if options.tokens is not None:
+        return _ids("--tokens", options.tokens)
+    if options.features is not None:
         try:
-            return [int(t) for t in options.tokens.split(",")]
-        except ValueError:
-            raise ValueError(f"--tokens: {options.tokens[:80]!r} is no list of ids") from None
+            return np.load(options.features, allow_pickle=False)
+        except (ValueError, EOFError) as error:
+            raise ValueError(f"--features: {options.features} is no array of NumPy: {str(error)[:200]}") from None
     if options.chat is not None:
         return [{"role": "user", "content": options.chat}]
     return sys.stdin.read() if options.prompt == "-" else options.prompt

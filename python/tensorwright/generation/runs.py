@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs of a decoder's engine over the caches of several sequences. Three kinds do the same: one buffer in which each sequence has a row
-(Slots), caches of each sequence that get longer (Growing), and models without caches, which read all tokens each time (Whole)."""
+(Slots), caches of each sequence that get longer (Growing), and models without caches, which read all tokens each time (Whole). The two last ones
+also with what an encoder has read (encoder.py)."""
 
 from __future__ import annotations
 
@@ -39,17 +40,17 @@ class Context:
     """An execution context for one profile, with memory for what goes in."""
 
     def __init__(self, model: Model, profile: int):
-        self.model, self.memory, self._shapes, self._feeds = model, model._memory, {}, {}
+        self.model, self.memory, self._shapes, self._addresses, self._feeds = model, model._memory, {}, {}, {}
         self.context = model.engine.create_execution_context()
         if self.context is None or not self.context.set_optimization_profile_async(profile, 0):
             raise model._logger.failure("no execution context could be made")
-        self._hosted = {}
+        self._hosted = {n: None for n in model.inputs if model.engine.is_shape_inference_io(n)}
 
     def feed(self, name: str, array) -> None:
         """The content of an input."""
         dtype = self.model._dtypes[name]
         array = np.ascontiguousarray(array, dtype).reshape(np.shape(array))
-        if self.model.engine.is_shape_inference_io(name):
+        if name in self._hosted:
             self._hosted[name] = array
             self.bind(name, array.ctypes.data, array.shape)
             return
@@ -66,7 +67,9 @@ class Context:
             if not self.context.set_input_shape(name, tuple(shape)):
                 raise self.model._logger.failure(f"input {name!r} cannot have the shape {list(shape)}")
             self._shapes[name] = tuple(shape)
-        self.context.set_tensor_address(name, address)
+        if self._addresses.get(name) != address or name in self._hosted:
+            self.context.set_tensor_address(name, address)
+            self._addresses[name] = address
 
     def run(self) -> None:
         self.model._logger.errors.clear()
@@ -106,10 +109,18 @@ class Runs:
     def clear(self, slot: int) -> None:
         """Forgets what a row has: numbers that are none in it would be in all that is masked, too."""
 
-    def _feed(self, context: Context, ids, lengths, new: int, mask, idle=False, room=0) -> None:
+    def open(self, slot: int, source) -> None:
+        """A row's sequence is about a source (encoder.py). Others have none."""
+        raise ValueError("the model has no encoder")
+
+    def _feed_source(self, context: Context, found: Interface, slot: int) -> None:
+        """What the inputs from an encoder are."""
+
+    def _feed(self, context: Context, ids, lengths, new: int, mask, idle=False, room=0, found=None, branch=1) -> None:
         """What all inputs but the caches are. lengths: tokens of each row before this run; mask: its array; idle: rows that take no part, whose
-        new keys go behind the `room` that there is, so nowhere; no key counts for them where the model is told how many do."""
-        found, lengths = self.found, np.asarray(lengths, np.int32)
+        new keys go behind the `room` that there is, so nowhere; no key counts for them where the model is told how many do; found, branch: of
+        another engine than that of steps, or another half of it."""
+        found, lengths = found or self.found, np.asarray(lengths, np.int32)
         index, counts = np.where(idle, room, lengths), np.where(idle, 0, lengths + new)
         context.feed(found.ids, ids)
         if found.mask:
@@ -119,7 +130,9 @@ class Runs:
         for name, value in ((found.index, index), (found.lengths, counts), (found.last, lengths + new - 1)):
             if name:
                 context.feed(name, value.reshape(-1, *found.tensors[name].shape[1:]))
-        for name, value in ((found.total, int(lengths.max()) + new), (found.branch, 1)):
+        if found.order:
+            context.feed(found.order, lengths[0] + np.arange(new, dtype=np.int32))
+        for name, value in ((found.total, int(lengths.max()) + new), (found.branch, branch)):
             if name:
                 context.feed(name, np.full((1,)[: len(found.tensors[name].shape)], value))
 
@@ -219,15 +232,18 @@ class Growing(Runs):
         self._step, self._prompt = Context(model, 0), Context(model, 1)
         self._of = [None] * plan.slots  # (tokens, buffers)
 
-    def _run(self, context, slot, tokens, at, logits):
-        found, new = self.found, len(tokens)
-        self._feed(context, np.array([tokens]), [at], new, np.ones((1, at + new)))
+    def _run(self, context, slot, tokens, at, logits, found=None):
+        """found: of another engine than that of steps."""
+        found, new = found or self.found, len(tokens)
+        self._feed(context, np.array([tokens]), [at], new, np.ones((1, at + new)), found=found, branch=at > 0 or not self.found.crossed)
+        self._feed_source(context, found, slot)
         before, after = self._of[slot] if at else None, []
-        for i, cache in enumerate(found.caches):
+        for i, cache in enumerate(self.found.caches):
             dtype = self.model._dtypes[cache.past]
             after.append(Buffer(self.memory, (1, cache.heads, at + new, cache.head), dtype))
             past = before[i] if at else after[-1]
-            context.bind(cache.past, past.address, (1, cache.heads, at, cache.head))
+            if cache.past in found.tensors:
+                context.bind(cache.past, past.address, (1, cache.heads, at, cache.head))
             context.bind(cache.present, after[-1].address)
         context.bind(found.logits, logits)
         context.run()
@@ -267,6 +283,7 @@ class Whole(Runs):
     def _run(self, slot, tokens, at, logits):
         all_tokens = self._tokens[slot] = self._tokens[slot][:at] + [int(t) for t in tokens]
         self._feed(self._context, np.array([all_tokens]), [0], len(all_tokens), np.ones((1, len(all_tokens))))
+        self._feed_source(self._context, self.found, slot)
         self._context.bind(self.found.logits, logits)
         self._context.run()
 

@@ -32,8 +32,27 @@ class Rows:
         self.buffers["lengths"].write(np.zeros(1, np.int32), row)
 
 
-def engine(vocabulary: int, kind, ends: int, plan: build.Plan, cache) -> Model:
-    """The engine of GenerateSample for logits of that type."""
+class Banned:
+    """Words that never come, and tokens that do not come first, as GenerateSample and BeamStep read them: [2, length], the ids of one word behind
+    the other, and where each ends."""
+
+    def __init__(self, words: list[tuple[int, ...]], first: tuple[int, ...] = ()):
+        self.length = sum(map(len, words)) + len(first)
+        self.always, self.at_first = (self._array(w) for w in (words, [*words, *((t,) for t in first)]))
+
+    def _array(self, words):
+        result = np.full((2, self.length), -1, np.int32)
+        ids = [t for w in words for t in w]
+        result[0, : len(ids)] = ids
+        result[1, : len(words)] = np.cumsum([len(w) for w in words])
+        return result
+
+    def of(self, first: bool, rows: int):
+        return np.repeat((self.at_first if first else self.always)[None], rows, 0)
+
+
+def engine(vocabulary: int, kind, ends: int, banned: int, plan: build.Plan, cache) -> Model:
+    """The engine of GenerateSample for logits of that type. banned: the length of a Banned."""
     inputs = {
         "logits": (kind, (-1, vocabulary)),
         "sequences": (trt.int32, (-1, plan.capacity)),
@@ -42,6 +61,7 @@ def engine(vocabulary: int, kind, ends: int, plan: build.Plan, cache) -> Model:
         "floats": (trt.float32, (-1, 7)),
         "ints": (trt.int32, (-1, 10)),
         "ends": (trt.int32, (ends,)),
+        **({"banned": (trt.int32, (-1, 2, banned))} if banned else {}),
     }
     outputs = ("token", "finished", "log", "new_sequences", "new_lengths")
 
@@ -50,20 +70,23 @@ def engine(vocabulary: int, kind, ends: int, plan: build.Plan, cache) -> Model:
             return build.of_plugin("GenerateSample", inputs, outputs, logger, plan.slots)
 
     return build.kept(
-        b"GenerateSample", {"sampler": (vocabulary, str(kind), ends), "generation": vars(plan)}, plan, cache, False, make
+        b"GenerateSample", {"sampler": (vocabulary, str(kind), ends, banned), "generation": vars(plan)}, plan, cache, False, make
     )
 
 
 class Sampler:
     """Chooses tokens. ends: ids that end every sequence."""
 
-    def __init__(self, model, ends: tuple[int, ...]):
-        self._context, self._ends = Context(model, 0), np.array(ends or (-1,), np.int32)
+    def __init__(self, model, ends: tuple[int, ...], banned: Banned):
+        self._context, self._ends, self._banned = Context(model, 0), np.array(ends or (-1,), np.int32), banned
 
-    def choose(self, rows: Rows, count: int, logits: int):
-        """(tokens, whether each is its sequence's last, log probabilities) of the first rows, for logits at that address."""
+    def choose(self, rows: Rows, count: int, logits: int, first=False):
+        """Lists of tokens, of whether each is its sequence's last, and of log probabilities, of the first rows, for logits at that address. first: they are the
+        first ones behind their prompts."""
         context = self._context
         context.feed("ends", self._ends)
+        if self._banned.length:
+            context.feed("banned", self._banned.of(first, count))
         context.bind("logits", logits, (count, self._context.model.engine.get_tensor_shape("logits")[1]))
         for name, buffer in rows.buffers.items():
             context.bind(name, buffer.address, (count, *buffer.shape[1:]))
@@ -72,4 +95,4 @@ class Sampler:
         for name, buffer in rows.results.items():
             context.bind(name, buffer.address)
         context.run()
-        return tuple(rows.results[name].read((count,)) for name in ("token", "finished", "log"))
+        return tuple(rows.results[name].read((count,)).tolist() for name in ("token", "finished", "log"))

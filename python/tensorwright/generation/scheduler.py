@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import collections
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from .pace import Pace
 from .runs import Runs
 from .sampling import Rows, Sampler
 from .settings import Settings
@@ -34,13 +36,15 @@ class Piece:
 
 @dataclass(eq=False)
 class Sequence:
-    """A request for one sequence. emit(piece) is called for each piece, by who steps the scheduler. number: among those of its seed."""
+    """A request for one sequence. emit(piece) is called for each piece, by who steps the scheduler. number: among those of its seed; source:
+    what an encoder has to read, until it has."""
 
     prompt: list[int]
     settings: Settings
     emit: Callable[[Piece], None]
     client: str = ""
     number: int = 0
+    source: object = None
     cancelled: bool = False
     arrived: float = field(default_factory=time.monotonic)
 
@@ -104,7 +108,7 @@ class _Slot:
 
 
 class Scheduler:
-    """step() moves everything on: it frees slots of those that are cancelled, gives free ones away, reads a piece of one prompt, and
+    """step() moves everything on: it frees slots of those that are cancelled, gives free ones away, reads pieces of prompts, and
     chooses a token for each sequence whose prompt has been read. Whoever calls it does so alone."""
 
     def __init__(self, runs: Runs, sampler: Sampler, tokenizer: Tokenizer | None, ends: tuple[int, ...], reuse: bool = True):
@@ -114,6 +118,7 @@ class Scheduler:
         self._slots = [_Slot(i) for i in range(runs.plan.slots)]
         self._waiting, self._clock = _Waiting(), 0
         self._rows, self._one = Rows(runs.memory, runs.plan.slots, self.capacity), Rows(runs.memory, 1, self.capacity)
+        self._pace = Pace(runs.chunk)
         self._base = 0  # the slot that the first of _rows is of
         self.reused = 0  # tokens of prompts that did not have to be read
 
@@ -161,10 +166,10 @@ class Scheduler:
             if sequence is None:
                 break
             self._begin(sequence)
-        reading = [s for s in self._slots if s.sequence and not s.ready]
-        if reading:
-            self._read(min(reading, key=lambda s: s.used))
-        self._choose()
+        self._read_prompts()
+        begin = time.perf_counter()
+        if self._choose():
+            self._pace.stepped(time.perf_counter() - begin)
 
     def _begin(self, sequence: Sequence) -> None:
         """Gives a sequence a free slot: one that knows much of its prompt, else one near to those in use, as steps are for all rows between."""
@@ -183,27 +188,47 @@ class Scheduler:
         slot.text = Growing(self.tokenizer) if self.tokenizer else None
         slot.stops = Stops(sequence.settings.stop)
 
-    def _read(self, slot: _Slot) -> None:
-        """A piece of a prompt; behind the last one comes the first token. Prompts take turns, so that a long one holds up no short one."""
+    def _read_prompts(self) -> None:
+        """Pieces of prompts, which take turns, so that a long one holds up no short one; one at least."""
+        begin = now = time.perf_counter()
+        held_up, size = any(s.ready for s in self._slots), 0
+        while reading := [s for s in self._slots if s.sequence and not s.ready]:
+            if held_up:
+                size = self._pace.piece(begin + self._pace.room() - now) or (0 if size else self._pace.shortest())
+            else:
+                size = 0 if size else self.runs.chunk
+            if not size:
+                return
+            count, before = self._read(min(reading, key=lambda s: s.used), size), now
+            now = time.perf_counter()
+            self._pace.read(size, count, now - before)
+
+    def _read(self, slot: _Slot, most: int) -> int:
+        """A piece of a prompt; how many tokens it had. Behind the last one comes the first token."""
         self._clock += 1
         slot.used = self._clock
-        tokens = slot.tokens[slot.read : slot.read + self.runs.chunk]
+        if slot.sequence.source is not None:
+            self.runs.open(slot.number, slot.sequence.source)
+            slot.sequence.source = None
+            return 0
+        tokens = slot.tokens[slot.read : slot.read + most]
         self.runs.prefill(slot.number, tokens, slot.read)
         slot.read += len(tokens)
         if slot.read < len(slot.tokens):
-            return
+            return len(tokens)
         sequence = slot.sequence
         self._one.set(0, slot.tokens, len(sequence.prompt), *slot.rows)
-        token, over, logprob = (x[0] for x in self.sampler.choose(self._one, 1, self.runs.first.address))
+        token, over, logprob = (x[0] for x in self.sampler.choose(self._one, 1, self.runs.first.address, True))
         logits = self.runs.first.read()[0] if sequence.settings.logprobs else None
         slot.ready = slot.fresh = True
-        self._take(slot, int(token), bool(over), float(logprob), logits)
+        self._take(slot, token, over, logprob, logits)
+        return len(tokens)
 
-    def _choose(self) -> None:
-        """A token for each sequence that is ready."""
+    def _choose(self) -> bool:
+        """A token for each sequence that is ready; whether there is one."""
         ready = [s for s in self._slots if s.ready]
         if not ready:
-            return
+            return False
         begin, count = self._range([s.number for s in ready])
         rows = self._slots[begin : begin + count]
         # A row that takes no part may be written to behind what it has; a full one has no such place, so it loses its last token.
@@ -224,17 +249,18 @@ class Scheduler:
         for row, slot in enumerate(rows):
             if slot.ready:
                 slot.read += 1
-                self._take(slot, int(token[row]), bool(over[row]), float(logprob[row]), logits[row])
+                self._take(slot, token[row], over[row], logprob[row], logits[row])
+        return True
 
     def _range(self, numbers: list[int]) -> tuple[int, int]:
-        """(first row, how many) of a step: all between, and as many as a power of two."""
+        """(first row, how many) of a step: all between, and as many as engines run at."""
         count = min(_bucket(_span(numbers)), len(self._slots))
         return min(numbers[0], len(self._slots) - count), count
 
-    def _take(self, slot: _Slot, token: int, over: bool, logprob: float, logits) -> None:
+    def _take(self, slot: _Slot, token: int, over: int, logprob: float, logits) -> None:
         """What becomes of a chosen token."""
         sequence, settings = slot.sequence, slot.sequence.settings
-        if not np.isfinite(logprob):  # no token may come: numbers that are none
+        if not math.isfinite(logprob):  # no token may come: numbers that are none
             slot.ready = False  # as if nothing had been read
             self._end(slot, Piece(None, reason="error", error="the model gave no number for any token that may come"))
             return
@@ -277,8 +303,9 @@ def _span(numbers: list[int]) -> int:
 
 
 def _bucket(rows: int) -> int:
-    """The next power of two: engines run at few sizes."""
-    return 1 << (rows - 1).bit_length()
+    """As many, or up to a fifth more: engines run at few sizes, 1 to 8, 10, 12, 14, 16, 20, ..."""
+    unit = 1 << max(0, (rows - 1).bit_length() - 3)
+    return -(-rows // unit) * unit
 
 
 def _common(known: list[int], prompt: list[int], most: int) -> int:

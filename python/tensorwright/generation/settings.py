@@ -34,7 +34,8 @@ _EARLY = {False: 0, True: 1, "never": 2}
 @dataclass
 class Settings:
     """How tokens are chosen (docs/plugins.md, Decoding, has the rules). temperature: 0 is the best token; logprobs: None, or how many tokens
-    beside the chosen one are told of; stop: texts that end a sequence; stop_token_ids: ids that do, beside the model's own."""
+    beside the chosen one are told of; stop: texts that end a sequence; stop_token_ids: ids that do, beside the model's own; decoder_tokens: what an
+    encoder's decoder begins with behind its start token, None: what the model's configuration says."""
 
     max_new_tokens: int = 128
     min_new_tokens: int = 0
@@ -54,6 +55,7 @@ class Settings:
     stop_token_ids: tuple[int, ...] = ()
     logprobs: int | None = None
     pad_token_id: int = 0
+    decoder_tokens: tuple[int, ...] | None = None
 
     def __post_init__(self):
         for name, (kind, low, high, closed) in _RANGES.items():
@@ -65,6 +67,8 @@ class Settings:
             raise ValueError(f"early_stopping: {_shown(self.early_stopping)} is none (allowed: True, False, 'never')")
         self.stop = _texts(self.stop)
         self.stop_token_ids = ids_of("stop_token_ids", self.stop_token_ids)
+        if self.decoder_tokens is not None:
+            self.decoder_tokens = ids_of("decoder_tokens", self.decoder_tokens)
         if self.num_beams > 1 and (self.stop or self.stop_token_ids or self.logprobs is not None or self.temperature):
             raise ValueError("num_beams: beams know neither stop, stop_token_ids, logprobs nor temperature")
 
@@ -88,6 +92,8 @@ class Settings:
 
 
 NAMES = tuple(f.name for f in fields(Settings))
+# What a model's configuration does not say.
+_OF_CALLS = ("stop", "stop_token_ids", "logprobs", "seed", "decoder_tokens")
 
 
 def _shown(value) -> str:
@@ -133,9 +139,7 @@ def settings_of(given: dict, config: dict, where: str) -> Settings:
         if name not in NAMES and name != "do_sample":
             raise TypeError(f"{name!r} is no setting (known: {', '.join(NAMES)}, do_sample)")
     given = {n: v for n, v in given.items() if v is not None}
-    kept = {
-        n: v for n, v in config.items() if n in NAMES and v is not None and n not in ("stop", "stop_token_ids", "logprobs", "seed")
-    }
+    kept = {n: v for n, v in config.items() if n in NAMES and v is not None and n not in _OF_CALLS}
     if isinstance(kept.get("pad_token_id"), list):
         del kept["pad_token_id"]
     sample = given.pop("do_sample", None)

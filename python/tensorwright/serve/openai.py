@@ -158,7 +158,7 @@ def _settings(generator: Generator, value: dict, chat: bool, longest: int) -> tu
     most = (
         value.get("max_completion_tokens") if chat and value.get("max_completion_tokens") is not None else value.get("max_tokens")
     )
-    room = generator.capacity - longest
+    room = generator.room(longest)
     if most is None:
         most = room if chat else min(16, room)
     given["max_new_tokens"], given["num_beams"] = most, 1
@@ -168,6 +168,8 @@ def _settings(generator: Generator, value: dict, chat: bool, longest: int) -> tu
     if top is not None and (not isinstance(top, int) or isinstance(top, bool) or not 0 <= top <= _MOST_TOP):
         raise RequestError(f"{'top_logprobs' if chat else 'logprobs'}: {shown(top)} is out of range (allowed: 0 to {_MOST_TOP})")
     settings = generator.settings({**given, "logprobs": top})
+    if settings.max_new_tokens > room and generator.encoder:
+        raise RequestError(f"max_tokens: {settings.max_new_tokens} are more than the {room} that an answer has room for")
     if settings.max_new_tokens > room:
         raise RequestError(
             f"max_tokens: a prompt of {longest} tokens and {settings.max_new_tokens} more are longer than the {generator.capacity} of a sequence"

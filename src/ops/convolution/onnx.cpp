@@ -37,6 +37,16 @@ Parts partsOf(ImportContext& ctx)
     return partsOf(ctx, x, ctx.asWeights(ctx.input(1)), ctx.asWeights(ctx.optionalInput(2)));
 }
 
+// A number of channels that the model leaves open is that of the kernel: exporters of speech models name all dimensions.
+void knowChannels(ImportContext& ctx, Parts& p, int64_t channels)
+{
+    if (p.x->getDimensions().d[1] >= 0 || channels < 1 || channels > INT32_MAX)
+        return;
+    Sizes sizes = ctx.sizesOf(*p.x);
+    sizes[1] = Size(channels);
+    p.x = &ctx.reshape(*p.x, sizes);
+}
+
 void prependUnit(ImportContext& ctx, Parts& p)
 {
     p.x = &ctx.unsqueeze(*p.x, {2});
@@ -75,6 +85,7 @@ ITensor& convolution(ImportContext& ctx, Parts p)
 {
     if (p.groups < 1 || p.groups > INT32_MAX)
         ctx.invalid(fmt::format("group is {}", p.groups));
+    knowChannels(ctx, p, p.groups * p.w.dims().d[1]);
     if (p.spatial == 1)
         prependUnit(ctx, p);
     auto& conv = ctx.added(ctx.network().addConvolutionNd(*p.x, p.w.dims().d[0], makeDims(p.window.kernel),
@@ -141,6 +152,7 @@ void importConvTranspose(ImportContext& ctx)
     int64_t const maps = p.groups >= 1 && p.groups <= INT32_MAX ? p.groups * p.w.dims().d[1] : -1;
     if (maps < 0 || maps > INT32_MAX)
         ctx.invalid(fmt::format("group is {}, with {} output maps each", p.groups, p.w.dims().d[1]));
+    knowChannels(ctx, p, p.w.dims().d[0]);
     Trim trim = trimOf(ctx, p.window, p.x->getDimensions(), p.spatial);
     if (p.spatial == 1) {
         prependUnit(ctx, p);

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much of prompts is read between two steps: as much as takes no longer than the steps do, so that no sequence waits long for its next token."""
+
+from __future__ import annotations
+
+# Steps' times that prompts may take between two of them.
+_PATIENCE = 1.5
+# Tokens of the shortest piece that is worth a run, where there are more.
+_LEAST = 16
+
+
+class Pace:
+    """What steps and pieces have taken. Pieces are of 16, 32, ... tokens, `chunk` at most: on GPUs long ones take as long as short ones, on CPUs
+    twice the tokens take twice the time."""
+
+    def __init__(self, chunk: int):
+        self.sizes = [chunk]
+        while self.sizes[0] > _LEAST:
+            self.sizes.insert(0, max(_LEAST, self.sizes[0] // 2))
+        self._seconds: dict[int, float] = {}
+        self._step = 0.0
+
+    def stepped(self, seconds: float) -> None:
+        self._step = 0.7 * self._step + 0.3 * seconds if self._step else seconds
+
+    def read(self, size: int, tokens: int, seconds: float) -> None:
+        """A piece of that size has been read, which a prompt's end may have made shorter."""
+        if tokens * 4 > size * 3:
+            known = self._seconds.get(size, seconds)
+            self._seconds[size] = min(seconds, 1.1 * known)  # what took long by chance is forgotten at once
+
+    def room(self) -> float:
+        """Seconds that prompts may take now."""
+        return _PATIENCE * self._step
+
+    def piece(self, left: float, growth: float = 2.0) -> int:
+        """The longest piece for that many seconds; 0: none. growth: what nobody has tried takes so many times what half of it does."""
+        fitting, seconds = 0, 0.0
+        for size in self.sizes:
+            seconds = self._seconds.get(size, growth * seconds)
+            if seconds <= left:
+                fitting = size
+            elif size in self._seconds:
+                self._seconds[size] *= 0.999  # it may be tried again, once
+        return fitting
+
+    def shortest(self) -> int:
+        """A piece that is read whatever it takes: the longest that takes about as long as the shortest."""
+        return self.piece(1.25 * self._seconds.get(self.sizes[0], 0.0), 1.25) or self.sizes[0]

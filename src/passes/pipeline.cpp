@@ -145,7 +145,7 @@ private:
     Result<void> runFrom(size_t first)
     {
         auto const& list = pipeline();
-        for (size_t begin = first; begin < list.size();) {
+        for (size_t begin = first; begin < list.size() && list[begin].name != options_.stopBefore;) {
             size_t end = begin + 1;
             while (list[begin].group != 0 && end < list.size() && list[end].group == list[begin].group)
                 ++end;

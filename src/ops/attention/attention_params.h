@@ -16,9 +16,10 @@ struct Params
     float const* step = nullptr;       // of integers
     cuda::i32 const* begins = nullptr; // of sequences, where they lie one behind the other
     cuda::i64 beginCount = 0;
-    cuda::i32 const* lengths = nullptr; // of images, where they are not all the columns
-    void const* sinks = nullptr;        // of heads, of q's type
-    float const* slopes = nullptr;      // of heads
+    cuda::i32 const* lengths = nullptr;                       // of images, where they are not all the columns
+    void const* sinks = nullptr;                              // of heads, of q's type
+    float const* slopes = nullptr;                            // of heads
+    float const *keyScales = nullptr, *valueScales = nullptr; // of heads of keys, where these are i8
     cuda::i64 rows = 0, window = 0;
     OperandPlace at[6]; // q, k, v, mask, keep, y
     cuda::i64 columns = 0, size = 0, valueSize = 0, headsPerKey = 1;

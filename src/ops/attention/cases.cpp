@@ -254,6 +254,8 @@ void fused(Tokens const& tokens, DataType type)
     integers("no_columns", 1, 3, 0, 2, 64, nothing);
 
     decoderCases(add, type, type);
+    if (type == DataType::kHalf)
+        decoderCases(add, type, DataType::kInt8);
 
     // Roundings: numbers are integers, so that scores lie between edges of steps by thirds.
     auto steps = [&](std::string const& name, int64_t rows, int64_t columns, int64_t size, bool sums, bool weights,
@@ -408,7 +410,8 @@ void cases(CaseList& list)
     });
     for (DataType type : {DataType::kHalf, DataType::kFloat})
         fused(tokens, type);
-    decoderCases(tokens, DataType::kFloat, DataType::kHalf);
+    for (DataType keys : {DataType::kHalf, DataType::kInt8})
+        decoderCases(tokens, DataType::kFloat, keys);
     for (int64_t rows : {1, 9, 70})
         tokens(fmt::format("segments_causal_{}", rows), 1, rows + 45, rows + 45, 2, 32,
                [&](Attrs& t, std::vector<CaseInput>& in) {

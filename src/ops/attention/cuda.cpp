@@ -48,6 +48,10 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const&)
         p.lengths = elementsOf<int32_t>(args.inputs, g.lengthsInput);
         p.sinks = elementsOf(args.inputs, g.sinksInput);
         p.slopes = elementsOf<float>(args.inputs, g.slopesInput);
+        if (attrs.scales) {
+            p.keyScales = elementsOf<float>(args.inputs, g.scalesInput);
+            p.valueScales = elementsOf<float>(args.inputs, g.scalesInput + 1);
+        }
         p.rows = g.rows;
         p.window = attrs.window;
         Strides const at[] = {g.q, g.k, g.v, g.mask, g.keep, g.y};
@@ -67,7 +71,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const&)
 }
 
 constexpr CudnnTactic kCudnn{"attention_f16_cudnn_sm90a", 1};
-constexpr CudaTactic kPlain{"attention_any_plain_cuda", 5, generate};
+constexpr CudaTactic kPlain{"attention_any_plain_cuda", 6, generate};
 
 } // namespace
 

@@ -17,11 +17,16 @@ namespace {
 namespace mma = cuda::attention_f16;
 namespace wgmma = cuda::attention_wgmma_f16;
 
-Support supportsMma(Problem const& problem)
+Support supportsHalves(Problem const& problem, bool mayBeBytes)
 {
     if (!problem.target.cuda || problem.target.cuda->capability < 80)
         return Support::no("needs compute capability 8.0");
-    return supportsFused(problem, DataType::kHalf);
+    return supportsFused(problem, DataType::kHalf, mayBeBytes);
+}
+
+Support supportsMma(Problem const& problem)
+{
+    return supportsHalves(problem, false);
 }
 
 Support supportsWgmma(Problem const& problem)
@@ -175,13 +180,14 @@ few::Spec fewSpec(Problem const& problem, Config const& c, cuda::AttentionMasks 
     s.warps = int(c[0]);
     s.splits = int(c[1]);
     s.headsPerKey = a.headsPerKey;
+    s.bytes = a.scales;
     s.masks = masks;
     return s;
 }
 
 Support supportsFew(Problem const& problem)
 {
-    TW_SUPPORTS(supportsMma(problem));
+    TW_SUPPORTS(supportsHalves(problem, true));
     auto const& a = problem.node->attrsAs<Attrs>();
     if (a.integers)
         return Support::no("makes no integers");
@@ -208,8 +214,9 @@ std::vector<Config> fewConfigs(Problem const& problem)
     std::vector<Config> list{{4, splits}};
     if (splits > 1)
         list.push_back({4, splits / 2});
-    if (z.keys >= splits * 512)
-        list.push_back({8, splits});
+    if (Config const wide{8, splits};
+        z.keys >= splits * 512 && !unsupported(fewSpec(problem, wide, maskPlan(problem).masks)))
+        list.push_back(wide);
     return list;
 }
 
@@ -291,7 +298,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
 
 constinit CudaTactic const kF16Wgmma{"attention_f16_wgmma_sm90a", 3, generateWgmma, supportsWgmma, wgmmaConfigs};
 constinit CudaTactic const kF16Mma{"attention_f16_mma_sm80", 4, generateMma, supportsMma, mmaConfigs};
-constinit CudaTactic const kF16Few{"attention_f16_few_rows_sm80", 1, generateFew, supportsFew, fewConfigs};
+constinit CudaTactic const kF16Few{"attention_f16_few_rows_sm80", 2, generateFew, supportsFew, fewConfigs};
 constinit CudaTactic const kTf32Mma{
     "attention_tf32_mma_sm80",          3, generate<false>, supports, configs<false>, nullptr, nullptr,
     Traits{.rounding = Rounding::kTf32}};

@@ -17,7 +17,7 @@ decoders = pytest.importorskip("decoders", reason="SKIP: there is no decoders.py
 from tensorwright._model import Logger  # noqa: E402
 
 CAPACITY, LENGTHS = 24, "kv_lengths"
-TYPES = {trt.float32: np.float32, trt.float16: np.float16, trt.int32: np.int32, trt.bool: bool}
+TYPES = {trt.float32: np.float32, trt.float16: np.float16, trt.int8: np.int8, trt.int32: np.int32, trt.bool: bool}
 
 
 class Engine:
@@ -35,6 +35,7 @@ class Engine:
         parser = trt.OnnxParser(network, self.logger)
         assert parser.parse(data), parser.get_error(0).desc()
         config = builder.create_builder_config()
+        config.set_flag(trt.BuilderFlag.INT8)  # where the file quantizes
         config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
         profile = builder.create_optimization_profile()
         for i in range(network.num_inputs):
@@ -84,12 +85,13 @@ def session_of(data):
 def check(spec, engine, random, lengths, new, padded, in_place=True, batch=None):
     """One run of `new` tokens behind caches of random rows."""
     rows, kind = len(lengths), getattr(spec, "type", np.float32)
-    loose = 100 if kind == np.float16 else 1
+    loose = {np.float16: 100, np.int8: 20}.get(kind, 1)
     session = session_of(spec.data)
     ids = random.integers(0, decoders.VOCABULARY, (rows, new))
     pairs = {spec.names[0].format(p): spec.names[1].format(p) for p in spec.past}
     growing = {i: o for i, o in pairs.items() if ".encoder." not in i}
-    caches = {i: random.standard_normal((rows, spec.heads, CAPACITY if i in growing else spec.encoder, spec.size)).astype(kind) for i in pairs}
+    numbers = (lambda s: random.integers(-90, 91, s)) if kind == np.int8 else random.standard_normal
+    caches = {i: numbers((rows, spec.heads, CAPACITY if i in growing else spec.encoder, spec.size)).astype(kind) for i in pairs}
     rows_first = getattr(spec, "rows_first", False)
     turned = lambda x: np.ascontiguousarray(x.swapaxes(1, 2)) if rows_first else x  # noqa: E731
     feed = {"input_ids": ids, LENGTHS: np.array(lengths, np.int32), **{i: turned(c) for i, c in caches.items()}}
@@ -117,7 +119,7 @@ def check(spec, engine, random, lengths, new, padded, in_place=True, batch=None)
         np.testing.assert_allclose(out["logits"][b], wanted["logits"][0], rtol=2e-4 * loose, atol=2e-4 * loose * np.abs(wanted["logits"]).max())
         assert np.ptp(wanted["logits"]) > 0.1
         for i, o in growing.items():
-            np.testing.assert_allclose(turned(out[o])[b, :, : n + new], turned(wanted[o])[0], rtol=1e-4 * loose, atol=1e-4 * loose)
+            np.testing.assert_allclose(turned(out[o])[b, :, : n + new], turned(wanted[o])[0], rtol=1e-4 * loose, atol=1 if kind == np.int8 else 1e-4 * loose)
             assert np.array_equal(turned(out[o])[b, :, n + new :], before[i][b, :, n + new :])  # nothing else is written
 
 
@@ -217,6 +219,50 @@ def test_half(monkeypatch):
     engine = Engine(spec.data, monkeypatch)
     check(spec, engine, np.random.default_rng(5), (3, 9, 0), 1, padded=False)
     check(spec, engine, np.random.default_rng(6), (18, 2), 6, padded=True)
+
+
+def in_bytes(spec, per_head=True):
+    """Caches of INT8: what goes into them is quantized, and what comes out is dequantized."""
+    model, random = onnx.load_from_string(spec.data), np.random.default_rng(3)
+    graph, nodes = model.graph, []
+    joins = {n.output[0]: n for n in graph.node if n.op_type == "Concat" and n.input[0].startswith("past")}
+    presents = {n.input[0]: n.output[0] for n in graph.node if n.op_type == "Identity" and n.input[0] in joins}
+    for node in graph.node:
+        if node.output[0] not in joins:
+            if node.output[0] not in presents.values():
+                node.input[:] = [f"{presents[i]} floats" if i in joins else i for i in node.input]
+                nodes.append(node)
+            continue
+        node.output[0] = presents[node.output[0]]
+        name = node.output[0]
+        scale = random.uniform(0.02, 0.04, spec.heads if per_head else ()).astype(np.float32)
+        zero = np.zeros(scale.shape, np.int8)
+        graph.initializer.extend([onnx.numpy_helper.from_array(scale, f"{name} scale"), onnx.numpy_helper.from_array(zero, f"{name} zero")])
+        more = [f"{name} scale", f"{name} zero"]
+        nodes.append(onnx.helper.make_node("QuantizeLinear", [node.input[1], *more], [f"{name} new"], name=f"{name} q", axis=1))
+        node.input[1] = f"{name} new"
+        nodes.append(node)
+        nodes.append(onnx.helper.make_node("DequantizeLinear", [name, *more], [f"{name} floats"], name=f"{name} dq", axis=1))
+    del graph.node[:]
+    graph.node.extend(nodes)
+    for value in (*graph.input, *graph.output):
+        if value.name.startswith(("past", "present")):
+            value.type.tensor_type.elem_type = onnx.TensorProto.INT8
+    assert len(presents) == len(spec.past)
+    spec.data, spec.type = model.SerializeToString(), np.int8
+    return spec
+
+
+@pytest.mark.parametrize("form", ["llama", "gpt2", "gemma"])
+@pytest.mark.parametrize("per_head", [True, False])
+def test_bytes(form, per_head, monkeypatch):
+    spec = in_bytes(decoders.FORMS[form](), per_head)
+    engine, random = Engine(spec.data, monkeypatch), np.random.default_rng(7)
+    for lengths, new in (((3, 9, 0), 1), ((18, 2), 6), ((23, 1, 11), 1)):
+        check(spec, engine, random, lengths, new, padded=False)
+    found = json.loads(engine.engine.create_engine_inspector().get_engine_information(trt.LayerInformationFormat.JSON))
+    assert [layer["Attributes"]["scales"] for layer in found["Layers"] if layer["Op"] == "attention"] == [1, 1]
+    assert not [layer for layer in found["Layers"] if layer["Op"] == "dequantize"] and len(found["Caches"]) == 4
 
 
 def test_lengths_beyond(monkeypatch):

@@ -197,7 +197,7 @@ Result<std::vector<FixedCache>> fixCaches(std::unique_ptr<ir::Graph>& g, int64_t
             capacity, nearestTo(*g));
     TW_TRY(unifyRows(*g, early, capacity));
     Options options;
-    options.stopBefore = "packed_rows";
+    options.stopBefore = "integer_caches";
     options.disabled = {"fuse_layer_norm", "fuse_rotary"};
     options.givesAlternatives = false;
     TW_TRY(run(*g, ctx, options));

@@ -332,6 +332,20 @@ def test_refused_capacity(form, capacity, what, monkeypatch):
         Engine(decoders.FORMS[form]().data, monkeypatch, capacity)
 
 
+@pytest.mark.parametrize("capacity", [1, 2, 3])
+def test_few_rows(capacity, monkeypatch):
+    spec = decoders.FORMS["gpt2"]()
+    engine, random = Engine(spec.data, monkeypatch, capacity, rows=2, new=1), np.random.default_rng(capacity)
+    ids, at = random.integers(0, decoders.VOCABULARY, (2, 1)), [0, capacity - 1]
+    caches = {spec.names[0].format(p): random.standard_normal((2, spec.heads, capacity, spec.size)).astype(np.float32) for p in spec.past}
+    places = np.array(at)[:, None]
+    found = engine({"input_ids": ids, "attention_mask": np.ones((2, capacity)), "position_ids": places, LENGTHS: np.array(at), **caches}, {})
+    for b, n in enumerate(at):
+        one = {"input_ids": ids[b : b + 1], "attention_mask": np.ones((1, n + 1), np.int64), "position_ids": places[b : b + 1]}
+        wanted = session_of(spec.data).run(["logits"], one | {i: c[b : b + 1, :, :n] for i, c in caches.items()})[0]
+        np.testing.assert_allclose(found["logits"][b], wanted[0], rtol=1e-3, atol=1e-4)
+
+
 def test_inspector(monkeypatch):
     engine = Engine(decoders.FORMS["llama"]().data, monkeypatch).engine
     assert engine.get_tensor_mode(LENGTHS) == trt.TensorIOMode.INPUT and engine.get_tensor_dtype(LENGTHS) == trt.int32

@@ -81,15 +81,15 @@ std::string nearestTo(ir::Graph const& g)
     return "";
 }
 
-std::vector<ir::Dim> dimsOf(ir::Graph const& g)
+// Shapes and contents, by value.
+std::vector<std::vector<ir::Dim>> dimsOf(ir::Graph const& g)
 {
-    std::vector<ir::Dim> dims;
-    for (auto const& v : g.values()) {
-        dims.insert(dims.end(), v->shape.begin(), v->shape.end());
+    return mapped<std::vector<ir::Dim>>(g.values(), [](auto const& v) {
+        std::vector<ir::Dim> dims = v->shape;
         if (v->content)
             dims.insert(dims.end(), v->content->begin(), v->content->end());
-    }
-    return dims;
+        return dims;
+    });
 }
 
 // Of nothing there is no run, and old and new rows are no more than the capacity N: with that, what exporters write for broadcasts and for
@@ -97,7 +97,7 @@ std::vector<ir::Dim> dimsOf(ir::Graph const& g)
 // set, and what inference makes of them is compared to what it makes of all P and s up to N, wherever P + s <= N.
 Result<void> boundRows(ir::Graph& g, CacheJoin const& join, int64_t capacity)
 {
-    constexpr int64_t kMostRows = 16;
+    constexpr int64_t kLeastRows = 2, kMostRows = 16; // a range of one number would become that number
     ir::Dim const batch = join.past->shape[0], past = join.past->shape[size_t(join.axis)];
     auto bind = [&](ir::Dim const& d, ir::Range range) {
         std::vector<std::string> names;
@@ -105,18 +105,22 @@ Result<void> boundRows(ir::Graph& g, CacheJoin const& join, int64_t capacity)
         for (std::string const& name : names)
             g.symbols[name].range = range;
     };
-    auto infer = [&](int64_t most) -> Result<std::vector<ir::Dim>> {
+    auto infer = [&](int64_t most) -> Result<std::vector<std::vector<ir::Dim>>> {
         bind(join.rows(), {1, most});
         bind(batch, {1, INT32_MAX});
         bind(past, {0, most});
         TW_TRY(g.inferAll());
         return dimsOf(g);
     };
-    TW_ASSIGN(auto const all, infer(capacity));
-    TW_ASSIGN(auto const small, infer(std::clamp<int64_t>(capacity / 2, 1, kMostRows)));
+    TW_ASSIGN(auto const all, infer(std::max(capacity, kLeastRows)));
+    TW_ASSIGN(auto const small, infer(std::clamp(capacity / 2, kLeastRows, kMostRows)));
     ir::Dim const added = join.rows();
-    if (all.size() != small.size())
-        return unsupported("contents of shapes depend on how long caches are");
+    // What differs; contents may be known in one of the two alone.
+    std::vector<std::pair<ir::Dim, ir::Dim>> pairs;
+    for (size_t i = 0; i < all.size(); ++i)
+        for (size_t d = 0; d < std::min(all[i].size(), small[i].size()); ++d)
+            if (!(all[i][d] == small[i][d]))
+                pairs.emplace_back(all[i][d], small[i][d]);
     ir::Bindings at;
     for (auto const& [name, symbol] : g.symbols)
         at[name] = std::clamp<int64_t>(3, symbol.range.lo, symbol.range.hi);
@@ -132,15 +136,13 @@ Result<void> boundRows(ir::Graph& g, CacheJoin const& join, int64_t capacity)
              total = total == capacity ? total + 1 : std::min(total + step, capacity)) {
             set(past, rows);
             set(added, total - rows);
-            for (size_t i = 0; i < all.size(); ++i) {
-                if (all[i] == small[i])
-                    continue;
-                auto const wanted = all[i].eval(at), found = small[i].eval(at);
+            for (auto const& [of, taken] : pairs) {
+                auto const wanted = of.eval(at), found = taken.eval(at);
                 if (wanted.ok() && found.ok() && *wanted != *found)
-                    return invalidArgument("a capacity of {} for caches: behind {} rows the model reckons with {}, "
-                                           "which is not {} then; it "
-                                           "is for fewer rows, or does not look at all of them",
-                                           capacity, total, all[i].str(), small[i].str());
+                    return invalidArgument(
+                        "a capacity of {} for caches: behind {} rows the model reckons with {}, which "
+                        "is not {} then; it is for fewer rows, or does not look at all of them",
+                        capacity, total, of.str(), taken.str());
             }
         }
     return {};

@@ -324,6 +324,7 @@ def test_refused(change, what, monkeypatch):
     ("whisper", 41, r"behind 41 rows the model reckons with .*min\(.*40"),
     ("t5", 24, "none that get longer .*'past_key_values.0.decoder.key' is read by layer '/If_1' \\(conditional\\)"),
     ("onnx24", 24, "none that get longer"),
+    ("llama", 5, "input 'input_ids' may have 6 new rows in a profile, the caches have room for 5"),
     ("llama", 0, "TENSORWRIGHT_KV_CAPACITY=0 must be a number from 1 to 16777216"),
     ("llama", "4k", "TENSORWRIGHT_KV_CAPACITY=4k must be a number"),
 ])
@@ -332,9 +333,10 @@ def test_refused_capacity(form, capacity, what, monkeypatch):
         Engine(decoders.FORMS[form]().data, monkeypatch, capacity)
 
 
-@pytest.mark.parametrize("capacity", [1, 2, 3])
-def test_few_rows(capacity, monkeypatch):
-    spec = decoders.FORMS["gpt2"]()
+@pytest.mark.parametrize("form", ["gpt2", "llama"])
+@pytest.mark.parametrize("capacity", [1, 2, 3, 4, 5])
+def test_few_rows(form, capacity, monkeypatch):
+    spec = decoders.FORMS[form]()
     engine, random = Engine(spec.data, monkeypatch, capacity, rows=2, new=1), np.random.default_rng(capacity)
     ids, at = random.integers(0, decoders.VOCABULARY, (2, 1)), [0, capacity - 1]
     caches = {spec.names[0].format(p): random.standard_normal((2, spec.heads, capacity, spec.size)).astype(np.float32) for p in spec.past}

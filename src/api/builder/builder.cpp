@@ -251,7 +251,7 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
         for (size_t p = 0; p < c.profiles.size(); ++p) {
             TW_ASSIGN(plan::Profile profile, toProfile(n, *contents.graph, *c.profiles[p], p));
             if (!caches.empty())
-                fixProfile(profile, *contents.graph, caches);
+                TW_TRY(fixProfile(profile, *contents.graph, caches));
             contents.profiles.push_back(std::move(profile));
         }
     }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "api/builder/parts.h"
 #include "api/report.h"
 
@@ -22,7 +24,17 @@ Result<std::vector<passes::FixedCache>> fixCaches(plan::Contents& contents, Buil
     return caches;
 }
 
-void fixProfile(plan::Profile& profile, ir::Graph const& graph, std::vector<passes::FixedCache> const& caches)
+namespace {
+
+int64_t capacityOf(ir::Graph const& graph, passes::FixedCache const& cache)
+{
+    auto const v = std::ranges::find(graph.inputs, cache.past, &ir::Value::name);
+    return (*v)->shape[size_t(cache.axis)].value();
+}
+
+} // namespace
+
+Result<void> fixProfile(plan::Profile& profile, ir::Graph const& graph, std::vector<passes::FixedCache> const& caches)
 {
     for (ir::Value const* v : graph.inputs) {
         plan::ProfileRange& r = profile.inputs[v->name];
@@ -31,6 +43,15 @@ void fixProfile(plan::Profile& profile, ir::Graph const& graph, std::vector<pass
                 for (Extents* e : {&r.min, &r.opt, &r.max})
                     (*e)[d] = size.value();
     }
+    int64_t const capacity = capacityOf(graph, caches[0]);
+    for (ir::Value const* v : graph.inputs)
+        for (int d = 0; d < v->rank(); ++d) {
+            plan::ProfileRange const& r = profile.inputs[v->name];
+            if (r.hasShape && v->shape[size_t(d)] == caches[0].added && !caches[0].added.isConst() &&
+                r.max[d] > capacity)
+                return invalidArgument("input '{}' may have {} new rows in a profile, the caches have room for {}",
+                                       v->name, r.max[d], capacity);
+        }
     plan::ProfileRange const& past = profile.inputs[caches.at(0).past];
     plan::ProfileRange& lengths = profile.inputs[passes::kCacheLengths];
     lengths.hasShape = past.hasShape;
@@ -39,6 +60,7 @@ void fixProfile(plan::Profile& profile, ir::Graph const& graph, std::vector<pass
         lengths.opt = {past.opt[0]};
         lengths.max = {past.max[0]};
     }
+    return {};
 }
 
 } // namespace tw::api

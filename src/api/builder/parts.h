@@ -73,7 +73,7 @@ Result<std::vector<passes::FixedCache>> fixCaches(plan::Contents& contents, Buil
                                                   int64_t capacity, passes::PassSettings const& settings,
                                                   Reporter& log);
 // Lengths of what has no length any more in the shapes of a profile; and the shape of the caches' lengths.
-void fixProfile(plan::Profile& profile, ir::Graph const& graph, std::vector<passes::FixedCache> const& caches);
+Result<void> fixProfile(plan::Profile& profile, ir::Graph const& graph, std::vector<passes::FixedCache> const& caches);
 
 // Formats of network inputs and outputs: which ones a type can be in, and how they are told to clients.
 

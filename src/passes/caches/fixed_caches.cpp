@@ -97,7 +97,7 @@ std::vector<std::vector<ir::Dim>> dimsOf(ir::Graph const& g)
 // set, and what inference makes of them is compared to what it makes of all P and s up to N, wherever P + s <= N.
 Result<void> boundRows(ir::Graph& g, CacheJoin const& join, int64_t capacity)
 {
-    constexpr int64_t kLeastRows = 2, kMostRows = 16; // a range of one number would become that number
+    constexpr int64_t kLeastRows = 4, kMostRows = 16; // of few numbers broadcasts are other expressions
     ir::Dim const batch = join.past->shape[0], past = join.past->shape[size_t(join.axis)];
     auto bind = [&](ir::Dim const& d, ir::Range range) {
         std::vector<std::string> names;
@@ -208,8 +208,8 @@ Result<std::vector<FixedCache>> fixCaches(std::unique_ptr<ir::Graph>& g, int64_t
         if (std::ranges::none_of(joins, [&](CacheJoin const& k) { return k.past->name == j.past->name; }))
             return unsupported("the cache '{}' is not joined with its new rows in a way that is understood",
                                j.past->name);
-    auto const caches = mapped<FixedCache>(joins, [](CacheJoin const& j) {
-        return FixedCache{j.past->name, j.present->name, j.axis};
+    auto const caches = mapped<FixedCache>(joins, [&](CacheJoin const& j) {
+        return FixedCache{j.past->name, j.present->name, j.axis, joins[0].rows()};
     });
     if (auto const fixed = withImages(g, joins, capacity); !fixed.ok())
         return Error(fixed.error()).in(fmt::format("caches of capacity {}", capacity));

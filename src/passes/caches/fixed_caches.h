@@ -20,6 +20,7 @@ struct FixedCache
 {
     std::string past, present; // names of an input and of an output
     int axis = 2;              // of rows
+    ir::Dim added;             // new rows of a run
 };
 
 // An error names the cache and what reads it, or what is computed of its length, that cannot be rebuilt.

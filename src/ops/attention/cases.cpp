@@ -254,7 +254,7 @@ void fused(Tokens const& tokens, DataType type)
     integers("no_columns", 1, 3, 0, 2, 64, nothing);
 
     decoderCases(add, type, type);
-    if (type == DataType::kHalf)
+    if (isNarrowFloat(type))
         decoderCases(add, type, DataType::kInt8);
 
     // Roundings: numbers are integers, so that scores lie between edges of steps by thirds.

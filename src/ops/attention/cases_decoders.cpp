@@ -20,7 +20,7 @@ auto lengths(std::vector<double> of, bool causal = true)
 
 void decoderCases(AddTokens const& add, DataType type, DataType keys)
 {
-    bool const isMixed = keys != type, isInteger = keys == DataType::kInt8;
+    bool const isMixed = keys != type, isInteger = isQuantized(keys);
     auto x = [&](Extents const& e) { return input(type, e); };
     auto with = [&](std::string const& name, int64_t batch, int64_t rows, int64_t columns, int64_t heads, int64_t size,
                     ChangeCase const& change) {

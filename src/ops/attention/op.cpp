@@ -107,7 +107,7 @@ Result<void> infer(ir::InferContext& ctx)
     if (!isFloating(ctx.type(0)))
         return ctx.error(ctx.describe(0) + " must be f32 or f16");
     for (int i = 1; i < 3; ++i)
-        if (a.scales ? ctx.type(i) != DataType::kInt8
+        if (a.scales ? !isQuantized(ctx.type(i))
                      : ctx.type(i) != ctx.type(0) && !(isFullFloat(ctx.type(0)) && isNarrowFloat(ctx.type(i))))
             return ctx.error(ctx.describe(i) + " must have the type of " + ctx.describe(0) +
                              ", or be f16 or bf16 beside f32, or i8 with scales");

@@ -22,7 +22,7 @@ std::optional<Dequantized> cacheBehind(ir::Graph const& g, ir::Value const* v)
 {
     auto const d = dequantizedOf(v);
     if (!d || v->rank() != 4 || (d->axis != 1 && !d->isPerTensor()) || hasWish(*d->node) ||
-        d->integers->type != DataType::kInt8 || (d->isPerTensor() && !constantOf(d->scale).data))
+        !isQuantized(d->integers->type) || (d->isPerTensor() && !constantOf(d->scale).data))
         return std::nullopt;
     ir::Node const* const from = d->integers->producer;
     bool const isCache = from ? from->op == &ops::cache_update::def() : contains(g.inputs, d->integers);

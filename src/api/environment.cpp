@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "device/thread_pool.h"
+#include "passes/caches/fixed_caches.h"
 
 namespace tw::api {
 
@@ -114,6 +115,12 @@ Result<Environment> readEnvironment()
                              e.tuningSeconds > kMaxTuningSeconds))
         return invalidArgument("TENSORWRIGHT_TUNING_SECONDS={} must be a number from 1 to {}", seconds,
                                kMaxTuningSeconds);
+    std::string_view const capacity = variable("TENSORWRIGHT_KV_CAPACITY");
+    auto const [behind, bad] = std::from_chars(capacity.data(), capacity.data() + capacity.size(), e.kvCapacity);
+    if (!capacity.empty() && (bad != std::errc() || behind != capacity.data() + capacity.size() || e.kvCapacity < 1 ||
+                              e.kvCapacity > passes::kMostCapacity))
+        return invalidArgument("TENSORWRIGHT_KV_CAPACITY={} must be a number from 1 to {}", capacity,
+                               passes::kMostCapacity);
     auto const dlaModel = dla::modelOf(variable("TENSORWRIGHT_DLA_MODEL"));
     if (!dlaModel.ok())
         return Error(dlaModel.error()).in("TENSORWRIGHT_DLA_MODEL");

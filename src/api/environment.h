@@ -52,6 +52,9 @@ struct Environment
     std::string recordFolder;
     // TENSORWRIGHT_TUNING_SECONDS: what a build may spend on timing candidates, about; 0: as long as it takes.
     int tuningSeconds = 0;
+    // TENSORWRIGHT_KV_CAPACITY: rows that caches of decoders get for good, which get longer with each run in the network; 0: they stay
+    // as they are (passes/caches/fixed_caches.h).
+    int kvCapacity = 0;
     // TENSORWRIGHT_DLA_MODEL=orin|xavier: layers may be sent to a DLA that is modelled on the present device.
     dla::Model dla = dla::Model::kNone;
 };

@@ -9,8 +9,8 @@
 
 namespace tw::passes {
 
-std::remove_pointer_t<Run> removeDead, packedRows, foldConstants, simplifyShapes, constantsIntoRegions, inlineRegions,
-    hoistInvariants, captureCarried, countConditions, iterateGathers, expandPowers, fuseCumulativeSum,
+std::remove_pointer_t<Run> removeDead, packedRows, integerCaches, foldConstants, simplifyShapes, constantsIntoRegions,
+    inlineRegions, hoistInvariants, captureCarried, countConditions, iterateGathers, expandPowers, fuseCumulativeSum,
     fuseUnrolledRecurrence, fuseRecurrence, fuseScatterReduction, indexRows, removeIdentities, removeDeadRows,
     foldPadding, foldScaleIntoConvolution, fuseLayerNorm, fuseRotary, fuseAttention, batchesFirst, fuseShuffleReduce,
     fuseReduce, fuseLogSoftmax, sinkReshapes, cancelMovements, pixelsToRows, patchesToMatmul, convolutionToMatmul,

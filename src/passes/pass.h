@@ -71,6 +71,7 @@ struct Options
 {
     std::vector<std::string> disabled;       // by name
     std::string startAt;                     // the pass at which to begin; empty: the first
+    std::string stopBefore;                  // the pass in front of which to end; empty: none
     int stopAfter = -1;                      // number of passes to run, repetitions counted; -1: all
     std::string const* dumpFolder = nullptr; // text form after each pass that changed something
     bool verifyEach = true;

@@ -41,6 +41,7 @@ std::vector<Pass> const& pipeline()
         {"fuse_layer_norm", fuseLayerNorm, Form::kCanonical, Form::kCanonical, 0},
         {"fuse_rotary", fuseRotary, Form::kCanonical, Form::kCanonical, 0},
         {"fuse_attention", fuseAttention, Form::kCanonical, Form::kCanonical, 0},
+        {"integer_caches", integerCaches, Form::kCanonical, Form::kCanonical, 0},
         {"packed_rows", packedRows, Form::kCanonical, Form::kCanonical, 0},
         {"batches_first", batchesFirst, Form::kCanonical, Form::kCanonical, 0},
         {"cancel_movements", cancelMovements, Form::kCanonical, Form::kCanonical, 0},
@@ -145,7 +146,7 @@ private:
     Result<void> runFrom(size_t first)
     {
         auto const& list = pipeline();
-        for (size_t begin = first; begin < list.size();) {
+        for (size_t begin = first; begin < list.size() && list[begin].name != options_.stopBefore;) {
             size_t end = begin + 1;
             while (list[begin].group != 0 && end < list.size() && list[end].group == list[begin].group)
                 ++end;

@@ -127,6 +127,7 @@ Accepted const kWithOnnx[] = {
     {"--cpuBf16", nullptr},
     {"--bf16Tensors", nullptr},
     {"--tuningSeconds=3", nullptr},
+    {"--kvCapacity=64", nullptr},
     {"--strictPlan", nullptr},
     {"--useDLACore=1", "DLACore: 1\n"},
     {"--dlaModel=orin", nullptr},
@@ -261,6 +262,7 @@ TEST(Options, CommandLinesThatAreRefused)
         {"--onnx=m", "--device=-1"},
         {"--onnx=m", "--cpuThreads=0"},
         {"--onnx=m", "--tuningSeconds=0"},
+        {"--onnx=m", "--kvCapacity=0"},
         {"--onnx=m", "--layerDeviceTypes=a:NPU"},
         {"--onnx=m", "--compareCosine=2"},
     };

@@ -266,7 +266,11 @@ void Bindings::setInputShapes(Log& log, Options const& options, std::vector<Reco
                                        b.name);
         } else if (it != given.end()) {
             b.layout.dims = dimsOf(it->second, "--shapes for '" + b.name + "'");
-            if (!hasDynamicDim(dims) && dimsText(dims) != shapeText(it->second))
+            if (options.system.kvCapacity > 0 &&
+                b.layout.dims.nbDims == dims.nbDims) // rows of a cache in the model are others
+                for (int32_t i = 0; i < dims.nbDims; ++i)
+                    b.layout.dims.d[i] = dims.d[i] >= 0 ? dims.d[i] : b.layout.dims.d[i];
+            else if (!hasDynamicDim(dims) && dimsText(dims) != shapeText(it->second))
                 throw Failure("--shapes: input '" + b.name + "' is static with shape " + dimsText(dims) + ", not " +
                               shapeText(it->second));
         } else if (!hasDynamicDim(dims)) {

@@ -86,6 +86,8 @@ void selectDevice(SystemOptions const& system)
         setenv(name, value, 1);
     if (system.tuningSeconds > 0)
         setenv("TENSORWRIGHT_TUNING_SECONDS", std::to_string(system.tuningSeconds).c_str(), 1);
+    if (system.kvCapacity > 0)
+        setenv("TENSORWRIGHT_KV_CAPACITY", std::to_string(system.kvCapacity).c_str(), 1);
     if (system.cpuThreads > 0)
         setenv("TENSORWRIGHT_NUM_THREADS", std::to_string(system.cpuThreads).c_str(), 1);
 

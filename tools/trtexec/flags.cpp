@@ -62,6 +62,10 @@ constexpr Flag kFlags[] = {
      "one type for each output, or one for all"},
     {kBuild, "--layerDeviceTypes", "=<spec>",
      "device of single layers\n  spec: layer:device[,spec]; device: GPU DLA; later entries win"},
+    {kBuild, "--kvCapacity", "=<N>",
+     "caches of a decoder that get longer with each run (past -> present) are rebuilt with\nroom for N rows, which "
+     "stay where "
+     "they are; the input kv_lengths says how many there are"},
     {kBuild, "--calib", "=<file>", "INT8 calibration cache to read"},
     {kBuild, "--maxLoss", "=<X>",
      "build the fastest engine found whose outputs differ from FP32 (or from what\n--compare names) by no more than X, "

@@ -375,6 +375,7 @@ void parseSystem(Arguments& args, SystemOptions& system)
     }
     assign(system.cpuThreads, args.takeInteger("--cpuThreads", 1, 4096));
     assign(system.tuningSeconds, args.takeInteger("--tuningSeconds", 1, 86400));
+    assign(system.kvCapacity, args.takeInteger("--kvCapacity", 1, 1 << 24));
     for (Flag const& f : allFlags())
         if (f.variable && args.takeFlag(f.name))
             system.variables.emplace_back(f.variable, f.value);

@@ -186,6 +186,11 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     TW_TRY(settlePlugins(
         *contents.graph, services,
         {c.has(BuilderFlag::kFP16), mayQuantize, mayQuantize && c.int8Calibrator, &n.ranges, &n.openScalesOfPlugins}));
+    std::vector<passes::FixedCache> caches;
+    if (b.environment.kvCapacity > 0)
+        TW_SET(caches, fixCaches(contents, c, b.environment.kvCapacity,
+                                 {.target = builder::describe({.cuda = b.gpu.get()}), .permits = b.environment.permits},
+                                 b.reporter));
     contents.engineName = n.name;
     for (auto const& l : n.layers)
         if (char const* const plugin = l->pluginName())
@@ -222,9 +227,9 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
             needsProfile = "network input '" + t.name + "' with shape " + str(t.dims) + " is dynamic";
         contents.io.push_back(std::move(io));
     }
-    if (isSafety) {
+    for (size_t i = n.inputs.size(); i < contents.graph->inputs.size(); ++i) { // those that the network does not have
         plan::IoTensor io;
-        io.name = safety::kErrorsBefore;
+        io.name = contents.graph->inputs[i]->name;
         io.isInput = true;
         contents.io.push_back(std::move(io));
     }
@@ -245,6 +250,8 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     } else {
         for (size_t p = 0; p < c.profiles.size(); ++p) {
             TW_ASSIGN(plan::Profile profile, toProfile(n, *contents.graph, *c.profiles[p], p));
+            if (!caches.empty())
+                TW_TRY(fixProfile(profile, *contents.graph, caches));
             contents.profiles.push_back(std::move(profile));
         }
     }

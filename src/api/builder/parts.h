@@ -12,6 +12,7 @@
 #include "api/network/network.h"
 #include "builder/formats.h"
 #include "calibrate/network.h"
+#include "passes/caches/fixed_caches.h"
 #include "passes/pass.h"
 #include "plan/plan.h"
 #include "tune/selector.h"
@@ -65,6 +66,14 @@ InputNames inputsWithValues(std::vector<OptimizationProfileObject const*> const&
 // what it lacks.
 Result<plan::Profile> toProfile(NetworkObject const& n, ir::Graph const& graph, OptimizationProfileObject const& p,
                                 size_t index);
+
+// Caches of a capacity that the environment asks for, in place of those that get longer (passes/caches/fixed_caches.h). `contents` has the
+// graph, and no inputs and outputs yet. Gives the names of inputs that are caches.
+Result<std::vector<passes::FixedCache>> fixCaches(plan::Contents& contents, BuilderConfigObject const& c,
+                                                  int64_t capacity, passes::PassSettings const& settings,
+                                                  Reporter& log);
+// Lengths of what has no length any more in the shapes of a profile; and the shape of the caches' lengths.
+Result<void> fixProfile(plan::Profile& profile, ir::Graph const& graph, std::vector<passes::FixedCache> const& caches);
 
 // Formats of network inputs and outputs: which ones a type can be in, and how they are told to clients.
 

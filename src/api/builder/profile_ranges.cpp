@@ -49,7 +49,7 @@ Result<plan::Profile> toProfile(NetworkObject const& n, ir::Graph const& graph, 
         bool const dynamic = std::any_of(t->dims.d, t->dims.d + t->dims.nbDims, [](int32_t d) { return d < 0; });
         plan::ProfileRange r;
         auto const* const shape = pointsOf(p.shapes, t->name);
-        if (dynamic && !shape)
+        if (dynamic && !shape && !isStatic(graph.inputs[i]->shape))
             return invalidArgument(
                 "{}: input '{}' with shape {} is dynamic; set its minimum, optimum and maximum dimensions", where,
                 t->name, str(t->dims));

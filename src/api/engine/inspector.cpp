@@ -9,8 +9,10 @@
 #include "api/engine/engine.h"
 #include "api/engine/layer_report.h"
 #include "ir/op_def.h"
+#include "ops/cache_update/op.h"
 #include "runtime/profile_shapes.h"
 #include "tactic/layer_facts.h"
+#include "tactic/registry.h"
 #include "tune/limit.h"
 
 using namespace tw;
@@ -101,6 +103,25 @@ bool isNoOp(runtime::Instance const* instance, runtime::LoadedStep const& step, 
     auto const isRead = [](ir::Value const* v) { return v && !v->isConstant() && !v->host; };
     auto const& inputs = step.node->inputs;
     return step.node->outputs.size() == 1 && std::ranges::count_if(inputs, isRead) == 1;
+}
+
+// Inputs that are outputs, too, but for rows that a run writes.
+Json cachesOf(ir::Graph const& g)
+{
+    Json list = Json::array();
+    for (auto const& n : g.nodes) {
+        if (n->op != &ops::cache_update::def() || !contains(g.inputs, n->inputs[0]) || !g.isOutput(n->outputs[0]))
+            continue;
+        int64_t const axis = n->attrsAs<ops::cache_update::Attrs>().axis;
+        Json one = {{"Input", n->inputs[0]->name},
+                    {"Output", n->outputs[0]->name},
+                    {"Axis", axis},
+                    {"Capacity", n->outputs[0]->shape[size_t(axis)].value()}};
+        if (n->inputs.size() > 2 && n->inputs[2])
+            one["WriteIndex"] = n->inputs[2]->name;
+        list.push_back(one);
+    }
+    return list;
 }
 
 Json factJson(ops::Fact const& fact)
@@ -291,6 +312,8 @@ char const* IEngineInspector::getEngineInformation(LayerInformationFormat format
         for (int k = 0; k < count; ++k)
             j["Layers"].push_back(Json::parse(i.layer(k, true)));
         j["Bindings"] = i.state->bindingNames;
+        if (Json const caches = cachesOf(*contents.graph); !caches.empty())
+            j["Caches"] = caches;
         addSums(j, *contents.graph, i.state->core->planned().root);
         i.engineText = j.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
         return i.engineText.c_str();

@@ -68,6 +68,8 @@ TW_KERNEL attention(const __grid_constant__ Params p)
         from = max(from, position - p.window + 1);
     if constexpr (kCausal)
         to = min(to, position + 1);
+    float const keyScale = p.keyScales ? p.keyScales[h / p.headsPerKey] * kScale : kScale;
+    float const valueScale = p.valueScales ? p.valueScales[h / p.headsPerKey] : 1;
     float m = p.sinks ? load<float>(static_cast<T const*>(p.sinks)[h]) : lowest(), s = p.sinks ? 1 : 0, result = 0;
     constexpr int kWalks = kWeightStep > 0 ? 2 : 1;
     for (int walk = 0; walk < kWalks; ++walk) {
@@ -81,7 +83,7 @@ TW_KERNEL attention(const __grid_constant__ Params p)
                 t = 0;
                 for (i64 e = 0; e < p.size; ++e)
                     t += load<float>(q[e]) * load<float>(k[e]);
-                t *= kScale;
+                t *= keyScale;
                 if constexpr (kScoreStep > 0)
                     t = rounded(t, kScoreStep);
                 if constexpr (kSoftcap > 0)
@@ -119,7 +121,7 @@ TW_KERNEL attention(const __grid_constant__ Params p)
     }
     if (d < p.valueSize) {
         i64 const at = place(p.at[5], b, h, i) + d;
-        T const y = store<T>(from >= to ? 0.0f : kWalks > 1 ? result : result / s);
+        T const y = store<T>(from >= to ? 0.0f : (kWalks > 1 ? result : result / s) * valueScale);
         if constexpr (kIntegers)
             static_cast<i8*>(p.y)[at] = store<i8>(Steps(*p.step)(load<float>(y)));
         else

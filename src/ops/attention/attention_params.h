@@ -21,6 +21,7 @@ struct Params
     float const* slopes = nullptr;      // of heads
     cuda::i32 const* table = nullptr;   // whose key it is, of images and columns; of `sharing` images
     cuda::i64 sharing = 1;
+    float const *keyScales = nullptr, *valueScales = nullptr; // of heads of keys, where these are i8
     cuda::i64 rows = 0, window = 0;
     OperandPlace at[6]; // q, k, v, mask, keep, y
     cuda::i64 columns = 0, size = 0, valueSize = 0, headsPerKey = 1;

@@ -146,7 +146,7 @@ void fused(Tokens const& tokens, DataType type)
                     for (int64_t j = 0; j < columns; ++j)
                         mask.push_back(j >= 3 * b && j <= i + columns - rows && (b == 0 || rows > 1)
                                            ? 0
-                                           : (type == DataType::kHalf ? -65504 : kLowest));
+                                           : (type == DataType::kHalf ? -2048 : kLowest));
             in.push_back(input(type, {2, 1, rows, columns}, mask));
         });
     for (int which : {1, 2, 4, 8, 15})
@@ -266,6 +266,8 @@ void fused(Tokens const& tokens, DataType type)
     integers("no_columns", 1, 3, 0, 2, 64, nothing);
 
     decoderCases(add, type, type);
+    if (isNarrowFloat(type))
+        decoderCases(add, type, DataType::kInt8);
 
     // Roundings: numbers are integers, so that scores lie between edges of steps by thirds.
     auto steps = [&](std::string const& name, int64_t rows, int64_t columns, int64_t size, bool sums, bool weights,
@@ -420,7 +422,8 @@ void cases(CaseList& list)
     });
     for (DataType type : {DataType::kHalf, DataType::kFloat})
         fused(tokens, type);
-    decoderCases(tokens, DataType::kFloat, DataType::kHalf);
+    for (DataType keys : {DataType::kHalf, DataType::kInt8})
+        decoderCases(tokens, DataType::kFloat, keys);
     for (int64_t rows : {1, 9, 70})
         tokens(fmt::format("segments_causal_{}", rows), 1, rows + 45, rows + 45, 2, 32,
                [&](Attrs& t, std::vector<CaseInput>& in) {

@@ -20,15 +20,23 @@ auto lengths(std::vector<double> of, bool causal = true)
 
 void decoderCases(AddTokens const& add, DataType type, DataType keys)
 {
-    bool const isMixed = keys != type;
+    bool const isMixed = keys != type, isInteger = isQuantized(keys);
     auto x = [&](Extents const& e) { return input(type, e); };
     auto with = [&](std::string const& name, int64_t batch, int64_t rows, int64_t columns, int64_t heads, int64_t size,
                     ChangeCase const& change) {
-        add("decoder_" + std::string(isMixed ? "half_" : "") + name, batch, rows, columns, heads, size,
-            [&](Attrs& t, std::vector<CaseInput>& in) {
+        add("decoder_" +
+                std::string(isInteger ? "int8_"
+                            : isMixed ? "half_"
+                                      : "") +
+                name,
+            batch, rows, columns, heads, size, [&](Attrs& t, std::vector<CaseInput>& in) {
                 if (isMixed)
                     in[1].type = in[2].type = keys;
                 change(t, in);
+                if (isInteger) {
+                    t.scales = true;
+                    in.resize(in.size() + 2, input(DataType::kFloat, {t.keyHeads()}));
+                }
             });
     };
     for (int64_t size : {16, 32, 48, 64, 96, 128, 256}) {

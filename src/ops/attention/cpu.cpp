@@ -38,6 +38,9 @@ void attend(Attrs const& a, Geometry const& g, RunArgs& args, float* t)
     auto const* const lengths = elementsOf<int32_t>(args.inputs, g.lengthsInput);
     Table const table = tableOf(g, args.inputs);
     float const step = a.integers ? *args.inputs[size_t(a.scaleInput(args.inputs.size()))].as<float>() : 1;
+    auto scaleOf = [&](int input, int64_t h) { // of keys, of values
+        return a.scales ? elementsOf<float>(args.inputs, g.scalesInput + input)[h / a.headsPerKey] : 1.0F;
+    };
     auto rowOf = [&](int64_t b, int64_t h, int64_t i, Keys const& keys) {
         T const* q = at<T>(args.inputs[0], g.q, b, h, i);
         float const sink = sinks ? loadElement(sinks[h]) : -std::numeric_limits<float>::infinity();
@@ -47,7 +50,7 @@ void attend(Attrs const& a, Geometry const& g, RunArgs& args, float* t)
             float s = 0;
             for (int64_t d = 0; d < a.size; ++d)
                 s += loadElement(q[d]) * loadElement(k[d]);
-            s = rounded(s * float(a.scale), a.scoreStep);
+            s = rounded(s * scaleOf(0, h) * float(a.scale), a.scoreStep);
             if (a.softcap > 0)
                 s = float(a.softcap) * std::tanh(s / float(a.softcap));
             if (keep.data && (*(at<uint8_t>(keep, g.keep, b, h, i) + j) != 0) == a.keepInverted)
@@ -74,7 +77,7 @@ void attend(Attrs const& a, Geometry const& g, RunArgs& args, float* t)
                 s += double(t[j] *
                             loadElement(at<Key>(args.inputs[2], g.v, table.image(b, j), h / a.headsPerKey, j)[d]));
             T stored;
-            storeElement(stored, keys.from < keys.to ? s / sum : 0);
+            storeElement(stored, keys.from < keys.to ? s / sum * double(scaleOf(1, h)) : 0);
             if (a.integers)
                 storeElement(y.as<int8_t>()[first + d], loadElement(stored) / step);
             else
@@ -101,7 +104,7 @@ Result<void> run(ir::Node const& node, RunArgs& args)
     Geometry const g = geometryOf(a, args.inputs);
     auto* t = static_cast<float*>(args.workspace);
     withFloat(args.inputs[0].type, [&](auto element) {
-        withFloat(args.inputs[1].type, [&](auto key) { attend<decltype(element), decltype(key)>(a, g, args, t); });
+        withReal(args.inputs[1].type, [&](auto key) { attend<decltype(element), decltype(key)>(a, g, args, t); });
     });
     return {};
 }

@@ -62,6 +62,7 @@ void beginRows(Work const& w, RunArgs& args, int64_t b, int64_t head, int64_t fi
     auto const* const mask = elementsOf<float>(args.inputs, g.maskInput);
     auto const* const keep = elementsOf<uint8_t>(args.inputs, g.keepInput);
     auto const* const slopes = elementsOf<float>(args.inputs, g.slopesInput);
+    float const scale = float(a.scale) * (a.scales ? elementsOf<float>(args.inputs, g.scalesInput)[head] : 1);
     int64_t from = length, to = 0;
     for (int64_t r = 0; r < f.count; ++r) {
         int64_t const h = head * a.headsPerKey + (first + r) / g.rows, i = (first + r) % g.rows;
@@ -79,7 +80,7 @@ void beginRows(Work const& w, RunArgs& args, int64_t b, int64_t head, int64_t fi
         row.highest = -std::numeric_limits<float>::infinity();
         auto const* const x = args.inputs[0].as<float>() + g.q.offset + b * g.q.batch + h * g.q.head + i * g.q.row;
         for (int64_t d = 0; d < a.size; ++d)
-            q[r * a.size + d] = x[d] * float(a.scale);
+            q[r * a.size + d] = x[d] * scale;
     }
     f.from = from;
     f.to = std::max(to, from);
@@ -98,6 +99,10 @@ auto attendOf(FewRowsKernels const& k, Bfloat16)
 {
     return k.attendBfloats;
 }
+auto attendOf(FewRowsKernels const& k, int8_t)
+{
+    return k.attendBytes;
+}
 
 } // namespace
 
@@ -110,7 +115,7 @@ bool mayTakeFewRows(kernels::jit::Isa isa, Attrs const& a)
 
 bool takesFewRows(kernels::jit::Isa isa, Attrs const& a, Geometry const& g, DataType keys)
 {
-    return mayTakeFewRows(isa, a) && (isNarrowFloat(keys) || a.table || a.headsPerKey * g.rows <= kMostRows);
+    return mayTakeFewRows(isa, a) && (!isFullFloat(keys) || a.table || a.headsPerKey * g.rows <= kMostRows);
 }
 
 int64_t fewRowsWorkspace(Attrs const& a, Geometry const& g, int64_t threads)
@@ -123,7 +128,7 @@ Result<void> runFewRows(kernels::jit::Isa isa, Attrs const& a, Geometry const& g
 {
     Work const w(a, g, threads);
     auto const& kernels = isa == kernels::jit::Isa::kAvx512 ? avx512::kFewRows : avx2::kFewRows;
-    auto const attend = withFloat(args.inputs[1].type, [&](auto key) { return attendOf(kernels, key); });
+    auto const attend = withReal(args.inputs[1].type, [&](auto key) { return attendOf(kernels, key); });
     auto const* const lengths = elementsOf<int32_t>(args.inputs, g.lengthsInput);
     auto const* const sinks = elementsOf<float>(args.inputs, g.sinksInput);
     Table const table = tableOf(g, args.inputs);
@@ -152,6 +157,7 @@ Result<void> runFewRows(kernels::jit::Isa isa, Attrs const& a, Geometry const& g
             float highest = sinks ? sinks[h] : -std::numeric_limits<float>::infinity();
             for (int64_t s = 0; s < w.splits; ++s)
                 highest = std::max(highest, highestOf(s)); // of a part that saw nothing it is -infinity
+            float const scale = a.scales ? elementsOf<float>(args.inputs, g.scalesInput + 1)[head] : 1;
             // All of it hidden: 0 / 0, as without parts.
             float sum = sinks ? std::exp(sinks[h] - highest) : 0;
             for (int64_t s = 0; s < w.splits; ++s)
@@ -160,7 +166,7 @@ Result<void> runFewRows(kernels::jit::Isa isa, Attrs const& a, Geometry const& g
             for (int64_t s = 0, n = 0; s < w.splits; ++s) {
                 if (sumOf(s) == 0 && (n > 0 || s + 1 < w.splits))
                     continue;
-                float const factor = (w.splits == 1 && !sinks ? 1 : std::exp(highestOf(s) - highest)) / sum;
+                float const factor = (w.splits == 1 && !sinks ? scale : scale * std::exp(highestOf(s) - highest)) / sum;
                 float const* const from = part(s) + r * a.valueSize;
                 for (int64_t d = 0; d < a.valueSize; ++d)
                     y[d] = (n > 0 ? y[d] : 0) + from[d] * factor;

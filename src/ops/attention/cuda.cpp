@@ -50,6 +50,10 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const&)
         p.slopes = elementsOf<float>(args.inputs, g.slopesInput);
         p.table = elementsOf<int32_t>(args.inputs, g.tableInput);
         p.sharing = g.sharing;
+        if (attrs.scales) {
+            p.keyScales = elementsOf<float>(args.inputs, g.scalesInput);
+            p.valueScales = elementsOf<float>(args.inputs, g.scalesInput + 1);
+        }
         p.rows = g.rows;
         p.window = attrs.window;
         Strides const at[] = {g.q, g.k, g.v, g.mask, g.keep, g.y};

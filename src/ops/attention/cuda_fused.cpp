@@ -101,18 +101,18 @@ int copyUnit(Problem const& problem)
     return unit;
 }
 
-Support supportsFused(Problem const& problem, DataType type)
+Support supportsFused(Problem const& problem, DataType type, bool mayBeBytes)
 {
     return problem.node->attrsAs<Attrs>().table ? Support::no("takes keys of one image")
-                                                : supportsFusedTable(problem, type);
+                                                : supportsFusedTable(problem, type, mayBeBytes);
 }
 
-Support supportsFusedTable(Problem const& problem, DataType type)
+Support supportsFusedTable(Problem const& problem, DataType type, bool mayBeBytes)
 {
     constexpr int64_t kMostBlocks = 65535, kMostRows = 1 << 30, kMostSize = 256;
     auto const& a = problem.node->attrsAs<Attrs>();
     for (int i = 0; i < 3; ++i)
-        if (problem.inputs[size_t(i)].type != type)
+        if (problem.inputs[size_t(i)].type != type && !(mayBeBytes && a.scales && i > 0))
             return Support::no(std::string("takes ") + nameOf(type) + " only");
     if (a.size > kMostSize || a.valueSize > kMostSize)
         return Support::no(fmt::format("takes heads of up to 256 elements, these have {} and {}", a.size, a.valueSize));
@@ -164,6 +164,10 @@ FusedRun fusedRun(Attrs const& a, MaskPlan const& plan, RunArgs const& args)
     x.lengths = elementsOf<int32_t>(args.inputs, g.lengthsInput);
     x.sinks = elementsOf(args.inputs, g.sinksInput);
     x.slopes = elementsOf<float>(args.inputs, g.slopesInput);
+    if (a.scales) {
+        x.keyScales = elementsOf<float>(args.inputs, g.scalesInput);
+        x.valueScales = elementsOf<float>(args.inputs, g.scalesInput + 1);
+    }
     x.window = int32_t(a.window);
     x.table = elementsOf<int32_t>(args.inputs, g.tableInput);
     x.sharing = int32_t(g.sharing);

@@ -20,10 +20,10 @@ MaskPlan maskPlan(Problem const& problem);
 // Elements that the rows of q, k, v and y can be copied by, of 16 bytes or less.
 int copyUnit(Problem const& problem);
 
-// Of q, k, v in `type`, heads up to 256 elements; keys of one image.
-Support supportsFused(Problem const& problem, DataType type);
+// Of q, k, v in `type`, heads up to 256 elements; keys of one image. mayBeBytes: k and v may be in INT8.
+Support supportsFused(Problem const& problem, DataType type, bool mayBeBytes = false);
 // The same with keys of several images.
-Support supportsFusedTable(Problem const& problem, DataType type);
+Support supportsFusedTable(Problem const& problem, DataType type, bool mayBeBytes);
 
 // Arguments of a run; nothing to do when there are no keys but to write zeros.
 struct FusedRun

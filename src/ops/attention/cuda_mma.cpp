@@ -181,6 +181,7 @@ few::Spec fewSpec(Problem const& problem, Config const& c, cuda::AttentionMasks 
     s.splits = int(c[1]);
     s.headsPerKey = a.headsPerKey;
     s.table = a.table;
+    s.bytes = a.scales;
     s.masks = masks;
     return s;
 }
@@ -188,7 +189,7 @@ few::Spec fewSpec(Problem const& problem, Config const& c, cuda::AttentionMasks 
 Support supportsFew(Problem const& problem)
 {
     TW_SUPPORTS(isAmpere(problem));
-    TW_SUPPORTS(supportsFusedTable(problem, DataType::kHalf));
+    TW_SUPPORTS(supportsFusedTable(problem, DataType::kHalf, true));
     auto const& a = problem.node->attrsAs<Attrs>();
     if (a.integers)
         return Support::no("makes no integers");
@@ -215,8 +216,9 @@ std::vector<Config> fewConfigs(Problem const& problem)
     std::vector<Config> list{{4, splits}};
     if (splits > 1)
         list.push_back({4, splits / 2});
-    if (z.keys >= splits * 512)
-        list.push_back({8, splits});
+    if (Config const wide{8, splits};
+        z.keys >= splits * 512 && !unsupported(fewSpec(problem, wide, maskPlan(problem).masks)))
+        list.push_back(wide);
     return list;
 }
 

@@ -51,6 +51,7 @@ struct FewRowsKernels
     void (*attend)(FewRows const&);        // adds to rows' sums and to y
     void (*attendHalves)(FewRows const&);  // of keys and values in FP16
     void (*attendBfloats)(FewRows const&); // and in BF16
+    void (*attendBytes)(FewRows const&);   // and in INT8, whose scales others take care of
     void (*adjust)(Scores const&, FewRow const&, ScoreRules const&);
 };
 

@@ -37,6 +37,16 @@ inline V loadKeys(Bfloat const* p)
     return V(__builtin_convertvector(bits, I) << 16);
 }
 
+inline V loadKeys(int8_t const* p)
+{
+#if TW_FLOATS == 16
+    return V(_mm512_maskz_cvtepi32_ps(
+        0xffff, _mm512_maskz_cvtepi8_epi32(0xffff, _mm_loadu_si128(reinterpret_cast<__m128i const*>(p)))));
+#else
+    return V(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<__m128i const*>(p)))));
+#endif
+}
+
 // Lane i of the result: the sum of a[i]'s elements. a is spoilt.
 inline V sumsOfAll(V (&a)[kFloats])
 {
@@ -237,6 +247,6 @@ void attend(FewRows const& f)
 
 } // namespace
 
-FewRowsKernels const kFewRows{attend<float>, attend<uint16_t>, attend<Bfloat>, adjustScores};
+FewRowsKernels const kFewRows{attend<float>, attend<uint16_t>, attend<Bfloat>, attend<int8_t>, adjustScores};
 
 } // namespace tw::TW_ISA

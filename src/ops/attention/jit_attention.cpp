@@ -175,11 +175,10 @@ Support supports(CpuTactic const& t, Problem const& p)
 {
     if (!isFullFloat(p.inputs[0].type))
         return Support::no("takes queries in f32 only");
-    if ((isNarrowFloat(p.inputs[1].type) || p.node->attrsAs<Attrs>().table) &&
+    if ((!isFullFloat(p.inputs[1].type) || p.node->attrsAs<Attrs>().table) &&
         !mayTakeFewRows(t.isa(), p.node->attrsAs<Attrs>()))
-        return Support::no(
-            "takes keys in f16 and bf16, or of several images, where heads are whole vectors and nothing "
-            "is rounded");
+        return Support::no("takes keys in f16, bf16 and i8, or of several images, where heads are whole vectors and "
+                           "nothing is rounded");
     if (p.node->attrsAs<Attrs>().integers)
         return Support::no("makes no integers");
     if (p.node->attrsAs<Attrs>().weightStep > 0)

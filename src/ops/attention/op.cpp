@@ -83,6 +83,10 @@ Result<void> checkDecoder(ir::InferContext& ctx, Dim const& batch, Dim const& co
     TW_TRY(vector(a.lengthsInput(size_t(ctx.inputCount())), "lengths", DataType::kInt32, batch));
     TW_TRY(vector(a.sinksInput(size_t(ctx.inputCount())), "sinks", ctx.type(0), a.heads));
     TW_TRY(vector(a.slopesInput(size_t(ctx.inputCount())), "slopes", DataType::kFloat, a.heads));
+    if (a.scales)
+        for (int i : {0, 1})
+            TW_TRY(vector(a.scalesInput(size_t(ctx.inputCount())) + i, i ? "scales of values" : "scales of keys",
+                          DataType::kFloat, a.keyHeads()));
     int const i = a.tableInput(size_t(ctx.inputCount()));
     if (i < 0)
         return {};
@@ -112,9 +116,10 @@ Result<void> infer(ir::InferContext& ctx)
     if (!isFloating(ctx.type(0)))
         return ctx.error(ctx.describe(0) + " must be f32 or f16");
     for (int i = 1; i < 3; ++i)
-        if (ctx.type(i) != ctx.type(0) && !(isFullFloat(ctx.type(0)) && isNarrowFloat(ctx.type(i))))
+        if (a.scales ? !isQuantized(ctx.type(i))
+                     : ctx.type(i) != ctx.type(0) && !(isFullFloat(ctx.type(0)) && isNarrowFloat(ctx.type(i))))
             return ctx.error(ctx.describe(i) + " must have the type of " + ctx.describe(0) +
-                             ", or be f16 or bf16 beside f32");
+                             ", or be f16 or bf16 beside f32, or i8 with scales");
     if (ctx.type(1) != ctx.type(2))
         return ctx.error(ctx.describe(1) + " and " + ctx.describe(2) + " must have one type");
     TW_ASSIGN(Rows const q, checkOperand(ctx, 0, a.q, a.heads, a.size));
@@ -128,8 +133,8 @@ Result<void> infer(ir::InferContext& ctx)
     if (masksEnd < 3 || masksEnd > 5)
         return ctx.error("{} inputs are too {} (q, k, v, up to two masks{}{}{}{}{}{}", ctx.inputCount(),
                          masksEnd < 3 ? "few" : "many", a.lengths ? ", lengths" : "", a.sinks ? ", sinks" : "",
-                         a.slopes ? ", slopes" : "", a.table ? ", a table" : "", a.segments ? ", begins" : "",
-                         a.integers ? ", a scale)" : ")");
+                         a.slopes ? ", slopes" : "", a.table ? ", a table" : "", a.scales ? ", scales of both" : "",
+                         a.segments ? ", begins" : "", a.integers ? ", a scale)" : ")");
     TW_TRY(checkDecoder(ctx, q.batch, k.rows));
     if (int const i = a.beginsInput(size_t(ctx.inputCount())); i >= 0) {
         if (!ctx.has(i) || ctx.type(i) != DataType::kInt32 || ctx.rank(i) != 1)
@@ -186,6 +191,14 @@ void domain(ir::Node const& node, int input, Domain& d)
         ir::Value const& k = *node.inputs[1];
         Dim const& columns = k.shape[size_t(a.k.rowsAxis(k.rank()))];
         d = {0, columns.isConst() ? double(columns.value()) * 1.1 + 1 : 100, true};
+        return;
+    }
+    if (int const i = a.scalesInput(node.inputs.size()); a.scales && (input == i || input == i + 1)) {
+        d = {0.005, 0.03};
+        return;
+    }
+    if (a.scales && (input == 1 || input == 2)) {
+        d = {-127, 127, true};
         return;
     }
     if (input == a.slopesInput(node.inputs.size())) {
@@ -249,6 +262,7 @@ Geometry geometryOf(Attrs const& a, std::span<TensorRef const> inputs)
     g.lengthsInput = a.lengthsInput(inputs.size());
     g.sinksInput = a.sinksInput(inputs.size());
     g.slopesInput = a.slopesInput(inputs.size());
+    g.scalesInput = a.scalesInput(inputs.size());
     g.beginsInput = a.beginsInput(inputs.size());
     g.tableInput = a.tableInput(inputs.size());
     if (g.tableInput >= 0)
@@ -266,7 +280,7 @@ Geometry geometryOf(Attrs const& a, std::span<TensorRef const> inputs)
 constinit ir::OpDef const kDef{
     .name = "attention",
     TW_OP_PARTS(Attrs),
-    .inputs = {3, 10},
+    .inputs = {3, 12},
     .domain = domain,
     .tolerance = tolerance,
     // 8.5 gives such a subgraph to another compiler, whose layers have no kind of their own.

@@ -23,6 +23,7 @@
 //   slopes   the next input, f32 [heads]: slopes[h] * (j - p) is added, as the masks are (ALiBi)
 //   table    the next input, i32 [B / n, n, Sj]: for image b = g n + i key and value j are those of image g n + table[g, i, j] (below 0:
 //            g n, above n - 1: g n + n - 1), as beams share what they have in common; not with `segments`
+//   scales   the next two, f32 [heads of keys]: k and v are i8, and what counts is k * scales[g], v * scales'[g]
 // With `integers` the last input is a scale, f32 [] or [1], and the output is what quantize makes of y (as it is stored) by
 // it. Made by passes, whose node's body holds the nodes it stands for, and by plugins.
 #pragma once
@@ -60,24 +61,28 @@ struct Attrs : ir::AttrsOf<Attrs>
     bool integers = false;
     double scoreStep = 0, sumStep = 0, weightStep = 0;
     bool rowsFirst = false, segments = false;
-    bool lengths = false, causal = false, sinks = false, slopes = false, table = false;
+    bool lengths = false, causal = false, sinks = false, slopes = false, table = false, scales = false;
     int64_t window = 0;
     double softcap = 0;
 
     int64_t keyHeads() const { return heads / headsPerKey; }
     int batchAxis() const { return rowsFirst ? 1 : 0; } // of y
     int rowsAxis() const { return rowsFirst ? 0 : 1; }
-    // Inputs from 3 up to here are masks; behind them stand lengths, sinks, slopes, table, begins and the scale, where there are any.
-    int masksEnd(size_t inputs) const { return int(inputs) - integers - segments - table - slopes - sinks - lengths; }
+    // Inputs from 3 up to here are masks; behind them stand lengths, sinks, slopes, table, scales, begins and the scale, where there are any.
+    int masksEnd(size_t inputs) const
+    {
+        return int(inputs) - integers - segments - 2 * scales - table - slopes - sinks - lengths;
+    }
     int lengthsInput(size_t inputs) const { return lengths ? masksEnd(inputs) : -1; }
     int sinksInput(size_t inputs) const { return sinks ? masksEnd(inputs) + lengths : -1; }
     int slopesInput(size_t inputs) const { return slopes ? masksEnd(inputs) + lengths + sinks : -1; }
     int tableInput(size_t inputs) const { return table ? masksEnd(inputs) + lengths + sinks + slopes : -1; }
+    int scalesInput(size_t inputs) const { return scales ? masksEnd(inputs) + lengths + sinks + slopes + table : -1; }
     int beginsInput(size_t inputs) const { return segments ? int(inputs) - integers - 1 : -1; }
     // Whether which keys a query sees depends on where it stands.
     bool byPosition() const { return causal || window > 0; }
     // Whether there is anything that attention of whole sequences does not have.
-    bool ofDecoders() const { return lengths || byPosition() || sinks || slopes || table || softcap > 0; }
+    bool ofDecoders() const { return lengths || byPosition() || sinks || slopes || table || scales || softcap > 0; }
     int scaleInput(size_t inputs) const { return integers ? int(inputs) - 1 : -1; }
     bool roundsScores() const { return scoreStep > 0 || sumStep > 0; }
     void visit(ir::AttrVisitor& visitor) override
@@ -108,6 +113,7 @@ struct Attrs : ir::AttrsOf<Attrs>
         visitor.field(27, "sinks", sinks);
         visitor.field(28, "slopes", slopes);
         visitor.field(29, "table", table);
+        visitor.field(30, "scales", scales);
     }
 };
 
@@ -128,8 +134,8 @@ struct Geometry
 {
     int64_t batch = 0, rows = 0, columns = 0; // B, Si, Sj
     Strides q, k, v, mask, keep, y;
-    int maskInput = -1, keepInput = -1, lengthsInput = -1, sinksInput = -1, slopesInput = -1, beginsInput = -1;
-    int tableInput = -1;
+    int maskInput = -1, keepInput = -1, lengthsInput = -1, sinksInput = -1, slopesInput = -1, tableInput = -1,
+        scalesInput = -1, beginsInput = -1;
     int64_t sharing = 1; // images of a row of the table
 };
 Geometry geometryOf(Attrs const& attrs, std::span<TensorRef const> inputs);

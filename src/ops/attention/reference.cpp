@@ -87,12 +87,15 @@ Result<void> reference(RefContext& ctx)
                 if (a.sinks && from < to)
                     highest = ctx.in(a.sinksInput(size_t(ctx.inputCount()))).get(h);
                 double const sink = highest;
+                int const scales = a.scalesInput(size_t(ctx.inputCount()));
+                double const keyScale = a.scales ? ctx.in(scales).get(g) : 1;
+                double const valueScale = a.scales ? ctx.in(scales + 1).get(g) : 1;
                 for (int64_t j = from; j < to; ++j) {
                     double s = 0;
                     for (int64_t d = 0; d < a.size; ++d)
                         s += element(q, a.heads, a.q, a.size, b, h, i, d) *
                              element(k, keyHeads, a.k, a.size, imageOf(j), g, j, d);
-                    s = rounded(s * a.scale, a.scoreStep);
+                    s = rounded(s * keyScale * a.scale, a.scoreStep);
                     if (a.softcap > 0)
                         s = a.softcap * std::tanh(s / a.softcap);
                     for (int e = 3; e < masksEnd; ++e)
@@ -119,7 +122,7 @@ Result<void> reference(RefContext& ctx)
                     double s = 0;
                     for (int64_t j = from; j < to; ++j)
                         s += t[size_t(j)] * element(v, keyHeads, a.v, a.valueSize, imageOf(j), g, j, d);
-                    y.set(first + d, s);
+                    y.set(first + d, s * valueScale);
                     if (!a.integers)
                         continue;
                     float const steps =

@@ -2,8 +2,10 @@
 #include "passes/attention/attention.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ir/op_def.h"
+#include "ops/activation/op.h"
 #include "ops/attention/op.h"
 #include "ops/dequantize/op.h"
 #include "ops/elementwise/op.h"
@@ -99,6 +101,38 @@ bool isScores(ir::Value const* v)
         v = n->inputs[n->op == &ops::select::def() ? 1 : 0];
     }
     return false;
+}
+
+std::optional<ScoreCap> scoreCapOf(ir::Node const* n, recipe::Recipes const* refit)
+{
+    if (!is(n, Operation::kProd))
+        return std::nullopt;
+    for (ir::Value const* v : n->inputs)
+        if (ir::Node* const m = v->producer;
+            m && m->op == &ops::activation::def() &&
+            m->attrsAs<ops::activation::Attrs>().kind == ops::activation::Kind::kTanh) {
+            auto const number = numberOf(otherInput(n, v), refit);
+            if (number && std::isfinite(*number) && *number > 0)
+                return ScoreCap{m, *number};
+        }
+    return std::nullopt;
+}
+
+ir::Value* scaledBy(ir::Node const* n, recipe::Recipes const* refit, double& scale)
+{
+    if (is(n, Operation::kProd)) {
+        for (size_t i : {1, 0})
+            if (auto f = numberOf(n->inputs[i], refit); f && n->inputs[1 - i]->shape == n->outputs[0]->shape) {
+                scale *= *f;
+                return n->inputs[1 - i];
+            }
+    } else if (is(n, Operation::kDiv) && n->inputs[0]->shape == n->outputs[0]->shape) {
+        if (auto f = numberOf(n->inputs[1], refit); f && *f != 0) {
+            scale /= *f;
+            return n->inputs[0];
+        }
+    }
+    return nullptr;
 }
 
 AttentionWeights weightsOf(ir::Node* product, recipe::Recipes const* refit)

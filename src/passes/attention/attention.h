@@ -25,6 +25,16 @@ std::optional<RoundingPair> roundingPairOf(ir::Node* n, recipe::Recipes const* r
 // Of shuffles: [B, heads, S, size] from [B, S, heads, size], and back; [S, B, heads, size] from [B, heads, S, size], and from
 // [B * heads, S, size] when the first two are one.
 inline std::vector<int64_t> const kHeadsInside{0, 2, 1, 3}, kRowsFirst{2, 0, 1, 3}, kRowsOfAllFirst{1, 0, 2};
+// most * tanh(..), `n` the product: scores that are to be below a number.
+struct ScoreCap
+{
+    ir::Node* tanh;
+    double most;
+};
+std::optional<ScoreCap> scoreCapOf(ir::Node const* n, recipe::Recipes const* refit);
+// The value that `n` multiplies with a number, which goes into `scale`; null when it does something else.
+ir::Value* scaledBy(ir::Node const* n, recipe::Recipes const* refit, double& scale);
+
 // Whether a shuffle after the last product makes [S, B, heads, size] of what that makes, whatever it does behind that.
 bool hasRowsFirst(ir::Node const& shuffle);
 // The shape of a shuffle's result before its second transpose.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes one attention node of what exporters write for it:
-//   s = q k' ; a factor on s, q or k; where(condition, s, number) or where(condition, number, s); s + mask
+//   s = q k' ; a factor on s, q or k; c tanh(s / c); where(condition, s, number) or where(condition, number, s); s + mask
 //   a quantize and a dequantize by one step behind any of these, behind the mask and behind p: the node rounds so, too
 //   p = softmax(s), perhaps where(isnan(p), 0, p);  y = transpose(p v, [0,2,1,3]), or [2,0,1,3] for [S, B, columns], and perhaps
 //   a reshape
@@ -96,7 +96,7 @@ public:
         return operand(q, qTurned, rows_, attrs.size, attrs.q) &&
                (sharedHeads(k, kTurned, v, vTurned) || (operand(k, kTurned, columns_, attrs.size, attrs.k) &&
                                                         operand(v, vTurned, columns_, attrs.valueSize, attrs.v))) &&
-               std::isfinite(attrs.scale) && (!attrs.roundsScores() || attrs.scale > 0);
+               std::isfinite(attrs.scale) && (!attrs.roundsScores() || (attrs.scale > 0 && attrs.softcap == 0));
     }
 
     // `isUntidy`: there are dead nodes, or shuffles to join.
@@ -373,7 +373,13 @@ private:
                 if (std::isnan(attrs.fill))
                     return nullptr;
                 v = n->inputs[whenFalse ? 1 : 2];
-            } else if (ir::Value* from = scaled(n)) {
+            } else if (auto const cap = scoreCapOf(n, refit_)) {
+                if (attrs.softcap > 0 || factorSeen || attrs.roundsScores())
+                    return nullptr;
+                attrs.softcap = attrs.scale = cap->most;
+                core_.push_back(cap->tanh);
+                v = cap->tanh->inputs[0];
+            } else if (ir::Value* from = scaledBy(n, refit_, attrs.scale)) {
                 factorSeen = true;
                 v = from;
             } else {
@@ -391,29 +397,11 @@ private:
         return !mask_ || mask_->type == type;
     }
 
-    // The value that `n` multiplies with a number, which goes into the scale; null when it does something else.
-    ir::Value* scaled(ir::Node const* n)
-    {
-        if (is(n, Operation::kProd)) {
-            for (size_t i : {1, 0})
-                if (auto f = numberOf(n->inputs[i], refit_); f && n->inputs[1 - i]->shape == n->outputs[0]->shape) {
-                    attrs.scale *= *f;
-                    return n->inputs[1 - i];
-                }
-        } else if (is(n, Operation::kDiv) && n->inputs[0]->shape == n->outputs[0]->shape) {
-            if (auto f = numberOf(n->inputs[1], refit_); f && *f != 0) {
-                attrs.scale /= *f;
-                return n->inputs[0];
-            }
-        }
-        return nullptr;
-    }
-
     // Factors before the product, before or after what moves the operand (with one reader each).
     ir::Value* withoutFactor(ir::Value* v)
     {
         ir::Node* n = onlyProducer(g_, v);
-        ir::Value* from = n ? scaled(n) : nullptr;
+        ir::Value* from = n ? scaledBy(n, refit_, attrs.scale) : nullptr;
         if (!from)
             return v;
         core_.push_back(n);

@@ -9,17 +9,19 @@ namespace tw::cuda::attention_few_rows {
 std::string Spec::name() const
 {
     return fmt::format("attention_f16_few_d{}{}_w{}_s{}{}{}", headDim,
-                       valueDim != headDim ? fmt::format("_v{}", valueDim) : "", warps, splits, table ? "_table" : "",
-                       masks.name());
+                       valueDim != headDim ? fmt::format("_v{}", valueDim) : "", warps, splits,
+                       std::string(table ? "_table" : "") + (bytes ? "_i8" : ""), masks.name());
 }
 
 char const* unsupported(Spec const& s)
 {
-    if (s.headDim < 32 || s.headDim > 128 || s.headDim % 32 || s.valueDim < 32 || s.valueDim > 128 || s.valueDim % 32)
-        return "heads have 32, 64, 96 or 128 elements";
+    if (s.headDim < 32 || s.headDim > 256 || s.headDim % 32 || s.valueDim < 32 || s.valueDim > 256 || s.valueDim % 32)
+        return "heads have 32, 64 and so on up to 256 elements";
     auto isPower = [](int n) { return n == 1 || n == 2 || n == 4 || n == 8; };
     if (!isPower(s.warps) || !isPower(s.splits))
         return "1, 2, 4 or 8 warps and as many blocks";
+    if (s.isLarge() && s.warps > 4)
+        return "8 warps of more than 128 elements are more than the shared memory of some devices";
     if (s.masks.segments || s.masks.scoreSteps || s.masks.sumSteps || s.masks.weightSteps)
         return "neither sequences one behind the other nor rounding";
     return nullptr;
@@ -29,7 +31,7 @@ std::string source(Spec const& s)
 {
     return include("kernels/cuda/common/matrix.cuh") + constant("D", s.headDim) + constant("DV", s.valueDim) +
            constant("WARPS", s.warps) + constant("SPLITS", s.splits) + constant("KEYS", 16) + flag("TABLE", s.table) +
-           attentionSource(s.masks) + include("kernels/cuda/attention/few_rows.cuh");
+           flag("BYTES", s.bytes) + attentionSource(s.masks) + include("kernels/cuda/attention/few_rows.cuh");
 }
 
 LaunchGeometry launch(Spec const& spec, attention_f16::Shape const& shape)

@@ -2,7 +2,9 @@
 // A block has 16 rows: queries of all heads that share a head of keys, row r is query r % sq of their head r / sq. Warps take 16 keys at a time.
 // The order of a product's terms is free, so that a thread's part of a fragment is what 16 bytes of a row of keys hold; and columns of values are
 // dealt out in the same way.
-//   int D, DV, WARPS, SPLITS, KEYS = 16; bool TABLE; what masks.cuh wants
+// Keys and values in bytes become halves in registers; their scales are factors of scores and of the result. Of more than 128 elements queries
+// stand in shared memory, and keys and values are loaded where they are used: registers hold the result.
+//   int D, DV, WARPS, SPLITS, KEYS = 16; bool TABLE, BYTES; what masks.cuh wants
 #pragma once
 
 #include "kernels/cuda/attention/masks.cuh"
@@ -16,6 +18,29 @@ constexpr int ROWS = 16, THREADS = WARPS * 32;
 constexpr int WIDE = DV % 64 == 0 ? 8 : 4; // neighbouring columns of values that a thread has
 constexpr float NONE = -3.4e38f;           // a top of nothing, which can be subtracted
 
+constexpr bool LARGE = D > 128 || DV > 128;
+constexpr int PITCH = D + 8; // of queries in shared memory
+template <bool bytes>
+struct ElementOf
+{
+    using Type = f16;
+};
+template <>
+struct ElementOf<true>
+{
+    using Type = i8;
+};
+using Key = ElementOf<BYTES>::Type;
+
+// 8 and WIDE neighbours as they lie in memory.
+struct RawUnit
+{
+    u32 v[BYTES ? 2 : 4];
+};
+struct RawPart
+{
+    u32 v[BYTES ? WIDE / 4 : WIDE / 2];
+};
 struct Part // of a row of values
 {
     u32 v[WIDE / 2];
@@ -24,21 +49,47 @@ TW_INLINE Unit loadUnit(f16 const* at, bool valid)
 {
     return valid ? *reinterpret_cast<Unit const*>(at) : Unit{};
 }
-TW_INLINE Part loadPart(f16 const* at, bool valid)
+template <class Raw>
+TW_INLINE Raw loadRaw(Key const* at, bool valid)
 {
-    Part p = {};
-    if (valid) {
-        if constexpr (WIDE == 8) {
-            Unit const u = *reinterpret_cast<Unit const*>(at);
-            for (int i = 0; i < WIDE / 2; ++i)
-                p.v[i] = u.v[i];
+    Raw raw = {};
+    if (!valid)
+        return raw;
+    if constexpr (sizeof(Raw) == 16) {
+        Unit const u = *reinterpret_cast<Unit const*>(at);
+        for (int i = 0; i < 4; ++i)
+            raw.v[i] = u.v[i];
+    } else if constexpr (sizeof(Raw) == 8) {
+        uint2 const u = *reinterpret_cast<uint2 const*>(at);
+        raw.v[0] = u.x;
+        raw.v[1] = u.y;
+    } else {
+        raw.v[0] = *reinterpret_cast<u32 const*>(at);
+    }
+    return raw;
+}
+// Two halves of two bytes whose signs are turned: 0x6400 + u is 1024 + u.
+TW_INLINE u32 halvesOf(u32 bytes, u32 which)
+{
+    u32 y;
+    asm("sub.f16x2 %0, %1, %2;" : "=r"(y) : "r"(__byte_perm(bytes, 0x64646464, which)), "r"(0x64806480));
+    return y;
+}
+template <class Wide, class Raw>
+TW_INLINE Wide widened(Raw const& raw)
+{
+    Wide w;
+    constexpr int COUNT = sizeof(Raw) / 4;
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) {
+        if constexpr (BYTES) {
+            w.v[2 * i] = halvesOf(raw.v[i] ^ 0x80808080, 0x4140);
+            w.v[2 * i + 1] = halvesOf(raw.v[i] ^ 0x80808080, 0x4342);
         } else {
-            uint2 const u = *reinterpret_cast<uint2 const*>(at);
-            p.v[0] = u.x;
-            p.v[1] = u.y;
+            w.v[i] = raw.v[i];
         }
     }
-    return p;
+    return w;
 }
 TW_INLINE u32 joinedHalves(u32 a, u32 b, bool high)
 {
@@ -54,10 +105,11 @@ TW_INLINE float loadCluster(u32 at)
 TW_KERNEL __launch_bounds__(THREADS) attention(const __grid_constant__ Args a)
 {
     extern __shared__ __align__(16) u8 raw[];
-    float* const sums = reinterpret_cast<float*>(raw); // [WARPS][ROWS][DV]
-    float* const tops = sums + WARPS * ROWS * DV;      // [WARPS][ROWS]
-    float* const weights = tops + WARPS * ROWS;        // the same
-    float* const joined = weights + WARPS * ROWS;      // [2][ROWS]: the block's tops and weights
+    float* const sums = reinterpret_cast<float*>(raw);           // [WARPS][ROWS][DV]
+    float* const tops = sums + WARPS * ROWS * DV;                // [WARPS][ROWS]
+    float* const weights = tops + WARPS * ROWS;                  // the same
+    float* const joined = weights + WARPS * ROWS;                // [2][ROWS]: the block's tops and weights
+    f16* const kept = reinterpret_cast<f16*>(joined + 2 * ROWS); // [ROWS][PITCH]: queries, where LARGE
     int const warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
     int const rank = SPLITS > 1 ? int(blockIdx.x) % SPLITS : 0, r0 = int(blockIdx.x) / SPLITS * ROWS;
     int const keyHead = blockIdx.y, batch = blockIdx.z, rows = a.headsPerKey * a.sq;
@@ -80,10 +132,12 @@ TW_KERNEL __launch_bounds__(THREADS) attention(const __grid_constant__ Args a)
     int const each = max(to - span.from + SPLITS * 16 - 1, 0) / (SPLITS * 16) * 16;
     int const begin = span.from + rank * each, end = min(begin + each, to);
 
-    f16 const* const k = a.k + batch * a.kStride.batch + keyHead * a.kStride.head;
-    f16 const* const v = a.v + batch * a.vStride.batch + keyHead * a.vStride.head;
-    Unit keys[2][D / 32];
-    Part values[4][DV / (8 * WIDE)];
+    Key const* const k = reinterpret_cast<Key const*>(a.k) + batch * a.kStride.batch + keyHead * a.kStride.head;
+    Key const* const v = reinterpret_cast<Key const*>(a.v) + batch * a.vStride.batch + keyHead * a.vStride.head;
+    float const keyScale = BYTES ? a.keyScales[keyHead] : 1, valueScale = BYTES ? a.valueScales[keyHead] : 1;
+    float const scale = a.scale * keyScale, capIn = a.capIn * keyScale;
+    RawUnit keys[2][LARGE ? 1 : D / 32];
+    RawPart values[4][LARGE ? 1 : DV / (8 * WIDE)];
     // Elements from this image to the one whose key it is; behind the last key nothing is read.
     auto imageAt = [&](int key, AttentionStrides const& s) {
         if constexpr (!TABLE)
@@ -93,40 +147,56 @@ TW_KERNEL __launch_bounds__(THREADS) attention(const __grid_constant__ Args a)
         int const own = batch % a.sharing;
         return (max(min(a.table[i64(batch) * a.sk + key], a.sharing - 1), 0) - own) * s.batch;
     };
+    auto keyAt = [&](int key0, int n, int c) {
+        int const key = key0 + n * 8 + g;
+        return loadRaw<RawUnit>(k + i64(key) * a.kStride.row + imageAt(key, a.kStride) + c * 32 + t * 8, key < end);
+    };
+    auto valueAt = [&](int key0, int n, int c) {
+        int const key = key0 + n / 2 * 8 + t * 2 + n % 2;
+        return loadRaw<RawPart>(v + i64(key) * a.vStride.row + imageAt(key, a.vStride) + c * 8 * WIDE + g * WIDE,
+                                key < end);
+    };
     auto loadKeys = [&](int key0) {
+        if constexpr (!LARGE)
 #pragma unroll
-        for (int n = 0; n < 2; ++n) {
-            int const key = key0 + n * 8 + g;
-            f16 const* const at = k + i64(key) * a.kStride.row + imageAt(key, a.kStride);
+            for (int n = 0; n < 2; ++n)
 #pragma unroll
-            for (int c = 0; c < D / 32; ++c)
-                keys[n][c] = loadUnit(at + c * 32 + t * 8, key < end);
-        }
+                for (int c = 0; c < D / 32; ++c)
+                    keys[n][c] = keyAt(key0, n, c);
     };
     auto loadValues = [&](int key0) {
+        if constexpr (!LARGE)
 #pragma unroll
-        for (int n = 0; n < 4; ++n) {
-            int const key = key0 + n / 2 * 8 + t * 2 + n % 2;
-            f16 const* const at = v + i64(key) * a.vStride.row + imageAt(key, a.vStride);
+            for (int n = 0; n < 4; ++n)
 #pragma unroll
-            for (int c = 0; c < DV / (8 * WIDE); ++c)
-                values[n][c] = loadPart(at + c * 8 * WIDE + g * WIDE, key < end);
-        }
+                for (int c = 0; c < DV / (8 * WIDE); ++c)
+                    values[n][c] = valueAt(key0, n, c);
     };
     int key0 = begin + warp * KEYS;
     if (key0 < end)
         loadKeys(key0);
-    u32 queries[D / 16][4];
+    u32 queries[LARGE ? 2 : D / 16][4];
+    auto setQueries = [&](int c, int h, Unit const& u) { // of 32 elements
+        queries[2 * c][h] = u.v[0];
+        queries[2 * c][h + 2] = u.v[1];
+        queries[2 * c + 1][h] = u.v[2];
+        queries[2 * c + 1][h + 2] = u.v[3];
+    };
+    if constexpr (LARGE) {
+        for (int i = threadIdx.x; i < ROWS * (D / 8); i += THREADS) {
+            int const of = i / (D / 8), at = i % (D / 8) * 8, r = min(r0 + of, rows - 1);
+            f16 const* const q = a.q + batch * a.qStride.batch + (keyHead * a.headsPerKey + r / a.sq) * a.qStride.head +
+                                 i64(r % a.sq) * a.qStride.row;
+            *reinterpret_cast<Unit*>(kept + of * PITCH + at) = loadUnit(q + at, true);
+        }
+        __syncthreads();
+    } else {
 #pragma unroll
-    for (int h = 0; h < 2; ++h) {
-        f16 const* const q = a.q + batch * a.qStride.batch + head[h] * a.qStride.head + i64(row[h]) * a.qStride.row;
+        for (int h = 0; h < 2; ++h) {
+            f16 const* const q = a.q + batch * a.qStride.batch + head[h] * a.qStride.head + i64(row[h]) * a.qStride.row;
 #pragma unroll
-        for (int c = 0; c < D / 32; ++c) {
-            Unit const u = loadUnit(q + c * 32 + t * 8, true);
-            queries[2 * c][h] = u.v[0];
-            queries[2 * c][h + 2] = u.v[1];
-            queries[2 * c + 1][h] = u.v[2];
-            queries[2 * c + 1][h + 2] = u.v[3];
+            for (int c = 0; c < D / 32; ++c)
+                setQueries(c, h, loadUnit(q + c * 32 + t * 8, true));
         }
     }
     float slope[2] = {};
@@ -137,13 +207,26 @@ TW_KERNEL __launch_bounds__(THREADS) attention(const __grid_constant__ Args a)
     for (; key0 < end; key0 += WARPS * KEYS) {
         loadValues(key0);
         float s[2][4] = {};
-#pragma unroll
-        for (int n = 0; n < 2; ++n)
-#pragma unroll
+        auto scoresOf = [&](int n, int c, RawUnit const& raw) {
+            Unit const key = widened<Unit>(raw);
+            mma(s[n], queries[2 * c], key.v[0], key.v[1]);
+            mma(s[n], queries[2 * c + 1], key.v[2], key.v[3]);
+        };
+        if constexpr (LARGE) {
+#pragma unroll 4
             for (int c = 0; c < D / 32; ++c) {
-                mma(s[n], queries[2 * c], keys[n][c].v[0], keys[n][c].v[1]);
-                mma(s[n], queries[2 * c + 1], keys[n][c].v[2], keys[n][c].v[3]);
+                for (int h = 0; h < 2; ++h)
+                    setQueries(0, h, *reinterpret_cast<Unit const*>(kept + (g + h * 8) * PITCH + c * 32 + t * 8));
+                for (int n = 0; n < 2; ++n)
+                    scoresOf(n, 0, keyAt(key0, n, c));
             }
+        } else {
+#pragma unroll
+            for (int n = 0; n < 2; ++n)
+#pragma unroll
+                for (int c = 0; c < D / 32; ++c)
+                    scoresOf(n, c, keys[n][c]);
+        }
         if (key0 + WARPS * KEYS < end)
             loadKeys(key0 + WARPS * KEYS);
         bool const edge = hidesSome<0>(a, span, key0, KEYS) || key0 + KEYS > end || CAUSAL || WINDOW;
@@ -152,7 +235,7 @@ TW_KERNEL __launch_bounds__(THREADS) attention(const __grid_constant__ Args a)
 #pragma unroll
             for (int e = 0; e < 4; ++e) {
                 int const h = e / 2, key = key0 + n * 8 + t * 2 + e % 2;
-                float x = SOFTCAP ? tanhByExponent(s[n][e] * a.capIn) * a.capOut : s[n][e] * a.scale;
+                float x = SOFTCAP ? tanhByExponent(s[n][e] * capIn) * a.capOut : s[n][e] * scale;
                 if constexpr (KEEP)
                     if (key < a.sk && (a.keep[batch * a.keepStride.batch + head[h] * a.keepStride.head +
                                               row[h] * a.keepStride.row + key] == 0) != INVERTED)
@@ -189,11 +272,20 @@ TW_KERNEL __launch_bounds__(THREADS) attention(const __grid_constant__ Args a)
         u32 const p[4] = {packHalves(s[0][0], s[0][1]), packHalves(s[0][2], s[0][3]), packHalves(s[1][0], s[1][1]),
                           packHalves(s[1][2], s[1][3])};
 #pragma unroll
-        for (int c = 0; c < DV / (8 * WIDE); ++c)
+        for (int c = 0; c < DV / (8 * WIDE); ++c) {
+            Part of[4];
+#pragma unroll
+            for (int n = 0; n < 4; ++n) {
+                if constexpr (LARGE)
+                    of[n] = widened<Part>(valueAt(key0, n, c));
+                else
+                    of[n] = widened<Part>(values[n][c]);
+            }
 #pragma unroll
             for (int j = 0; j < WIDE; ++j)
-                mma(out[c * WIDE + j], p, joinedHalves(values[0][c].v[j / 2], values[1][c].v[j / 2], j % 2),
-                    joinedHalves(values[2][c].v[j / 2], values[3][c].v[j / 2], j % 2));
+                mma(out[c * WIDE + j], p, joinedHalves(of[0].v[j / 2], of[1].v[j / 2], j % 2),
+                    joinedHalves(of[2].v[j / 2], of[3].v[j / 2], j % 2));
+        }
     }
     // A row's numbers of all warps, then of all blocks.
 #pragma unroll
@@ -260,7 +352,7 @@ TW_KERNEL __launch_bounds__(THREADS) attention(const __grid_constant__ Args a)
             all = joined[ROWS + r];
             y = sums[i];
         }
-        float const result = seesNone(a, span, of) ? 0 : y / withSink(a, ofHead, all, high);
+        float const result = seesNone(a, span, of) ? 0 : y * valueScale / withSink(a, ofHead, all, high);
         f16* const to = a.y + batch * a.yStride.batch + ofHead * a.yStride.head + i64(of) * a.yStride.row + i % DV;
         to->bits = u16(packHalves(result, 0));
     }

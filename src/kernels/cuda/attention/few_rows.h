@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention in FP16 where few queries share a head of keys and values, for compute capability 8.0 and later: the keys are dealt out to the
+// Attention in FP16 where few queries share a head of keys and values, which may be in INT8, for compute capability 8.0 and later: the keys are dealt out to the
 // warps of a block and, on 9.0, to the blocks of a cluster, which join what they found at the end. Keys and values go from memory to registers.
 #pragma once
 
@@ -14,16 +14,21 @@ namespace tw::cuda::attention_few_rows {
 
 struct Spec
 {
-    int headDim = 64, valueDim = 64; // multiples of 32 up to 128
+    int headDim = 64, valueDim = 64; // multiples of 32 up to 256
     int warps = 4;                   // 1, 2, 4, 8
     int splits = 1;                  // blocks of a cluster: 1, 2, 4, 8; above 1 for capability 9.0
     int64_t headsPerKey = 1;
     bool table = false; // keys are of several images, see Args
+    bool bytes = false; // keys and values
     AttentionMasks masks;
 
     static constexpr int kRows = 16; // of a tile: queries and heads that share keys
     int threads() const { return warps * 32; }
-    int64_t sharedBytes() const { return int64_t(warps * kRows * (valueDim + 2) + kRows * 2) * 4; }
+    bool isLarge() const { return headDim > 128 || valueDim > 128; } // queries stand in shared memory
+    int64_t sharedBytes() const
+    {
+        return int64_t(warps * kRows * (valueDim + 2) + kRows * 2) * 4 + (isLarge() ? kRows * (headDim + 8) * 2 : 0);
+    }
     std::string name() const; // "attention_f16_few_d64_w4_s8"
 };
 

@@ -21,11 +21,12 @@ struct AttentionArgsOf
     float const* step = nullptr; // of integers
     i32 const* begins = nullptr; // of sequences, see spans.cuh
     AttentionStrides qStride, kStride, vStride, maskStride, keepStride, yStride;
-    i32 const* lengths = nullptr;                        // of images
-    Element const* sinks = nullptr;                      // of heads
-    float const* slopes = nullptr;                       // of heads
-    i32 sq = 0, sk = 0, beginCount = 0, headsPerKey = 1; // headsPerKey: neighbours on one head of k and v
-    float scale = 1;                                     // of scores, positive; see forKernel()
+    i32 const* lengths = nullptr;                             // of images
+    Element const* sinks = nullptr;                           // of heads
+    float const* slopes = nullptr;                            // of heads
+    float const *keyScales = nullptr, *valueScales = nullptr; // of heads of k and v, where these are bytes
+    i32 sq = 0, sk = 0, beginCount = 0, headsPerKey = 1;      // headsPerKey: neighbours on one head of k and v
+    float scale = 1;                                          // of scores, positive; see forKernel()
     float fill = 0;
     i32 window = 0;
     i32 const* table = nullptr; // whose key it is, [images, sk]; of `sharing` images that follow each other

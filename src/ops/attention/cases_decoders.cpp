@@ -135,6 +135,15 @@ void decoderCases(AddTokens const& add, DataType type, DataType keys)
         t.table = true;
         in.push_back(input(DataType::kInt32, {2, 2, 60}));
     });
+    with("short_heads_first", 3, 2, 64, 9, 8, [&](Attrs& t, std::vector<CaseInput>& in) {
+        t.headsPerKey = 3;
+        in[0] = x({3, 9, 2, 8});
+        in[1] = in[2] = input(keys, {3, 3, 64, 8});
+        lengths({29, 39, 53})(t, in);
+        t.softcap = 1.4;
+        t.slopes = true;
+        in.push_back(input(DataType::kFloat, {9}, {0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09}));
+    });
     with("unaligned", 2, 1, 60, 2, 20, lengths({60, 31}));
     with("other_values", 2, 2, 60, 2, 64, [&](Attrs& t, std::vector<CaseInput>& in) {
         t.valueSize = t.v.headStride = 32;

@@ -56,15 +56,3 @@ struct Args
 };
 
 } // namespace tw::cuda::gemv_i8
-
-namespace tw::cuda::gemv_f16 {
-
-template <class Element>
-struct ArgsOf : OutputOf<Element> // n: columns of y
-{
-    Element const *a = nullptr, *b = nullptr;
-    i64 lda = 0, ldb = 0; // between stored rows
-    i32 k = 0, units = 0; // of 8 elements in k, rounded up
-};
-
-} // namespace tw::cuda::gemv_f16

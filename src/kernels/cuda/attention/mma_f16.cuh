@@ -22,9 +22,9 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
     f16 const* const k = a.k + batch * a.kStride.batch + keyHead * a.kStride.head;
     f16 const* const v = a.v + batch * a.vStride.batch + keyHead * a.vStride.head;
     Masks masks;
-    masks.at(a, batch, head);
     releaseDependents();
     waitForPrevious();
+    masks.at(a, batch, head);
     Span const span = spanOf<ROWS>(a);
     int const q0 = span.q0, qEnd = span.qEnd, from = span.from, end = span.end;
     if (SEGMENTS && q0 >= qEnd)

@@ -184,11 +184,11 @@ TW_KERNEL __launch_bounds__(THREADS, 1)
         }
         __syncwarp();
         Masks masks;
-        masks.at(a, batch, head);
-        if constexpr (MASKED) {
+        if constexpr (MASKED)
             waitForPrevious();
+        masks.at(a, batch, head);
+        if constexpr (MASKED)
             masks.fetch(a, from, t);
-        }
         auto scores = [&](int step) {
             u32 const q = base + group * 8192, k = keys + step % STAGES * TILE_BYTES;
 #pragma unroll

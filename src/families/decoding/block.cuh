@@ -39,31 +39,4 @@ TW_INLINE i32 idOfKey(u64 key)
     return i32(0xffffffffu - u32(key));
 }
 
-struct LogSum
-{
-    float most = 0;
-    double log = 0; // of the sum, beside the largest
-    // Of a token's score.
-    TW_INLINE double of(float score) const { return double(score) - double(most) - log; }
-};
-template <class T>
-TW_INLINE LogSum logSumOf(T const* x, i32 count)
-{
-    u64 best = 0;
-    for (i32 i = threadIdx.x; i < count; i += blockDim.x) {
-        u64 const key = keyOf(scoreOf(load<float>(x[i])), u32(i));
-        best = key > best ? key : best;
-    }
-    best = mostOfBlock(best);
-    LogSum sum;
-    if (best == 0)
-        return sum;
-    sum.most = scoreOfKey(best);
-    u64 total = 0;
-    for (i32 i = threadIdx.x; i < count; i += blockDim.x)
-        total += weightOf(sum.most - scoreOf(load<float>(x[i])));
-    sum.log = logOfSum(sumOfBlock(total));
-    return sum;
-}
-
 } // namespace tw::ops::decoding

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "families/decoding/team.h"
 #include "families/decoding/tensors.h"
 #include "ops/sample/op.h"
 #include "ops/sample/sample_params.h"
@@ -8,9 +9,7 @@ namespace tw::ops::sample {
 
 namespace {
 
-constexpr int kThreads = 512;
-
-Result<void> runRows(CudaLaunch const& launch, RunArgs& args)
+Result<void> runRows(int team, CudaLaunch const& launch, RunArgs& args)
 {
     std::span<TensorRef const> const in = args.inputs;
     std::span<TensorRef> const out = args.outputs;
@@ -32,22 +31,32 @@ Result<void> runRows(CudaLaunch const& launch, RunArgs& args)
                    .capacity = int32_t(in[kSequences].dims[1]),
                    .floatColumns = int32_t(in[kFloats].dims[1]),
                    .intColumns = int32_t(in[kInts].dims[1])};
-    return launch(0, in[kLogits].dims[0], kThreads, p);
+    cuda::LaunchGeometry const geometry = decoding::teamGeometry(in[kLogits].dims[0], team);
+    return geometry.grid ? launch.withGeometry(0, geometry, {&p}) : Result<void>();
 }
 
-std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
+std::unique_ptr<CudaKernels> kernelsOfTeam(Problem const& problem, int team)
 {
     return kernelsOf({.text = cuda::type("T", cuda::storageOf(problem.inputs[kLogits].type)) +
-                              cuda::constant("kThreads", kThreads) + cuda::include("ops/sample/sample.cuh"),
+                              decoding::teamSource(team) + cuda::include("ops/sample/sample.cuh"),
                       .names = {"sample"},
                       .wide = isWide(problem)},
-                     runRows);
+                     [team](CudaLaunch const& launch, RunArgs& args) { return runRows(team, launch, args); });
+}
+std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
+{
+    return kernelsOfTeam(problem, 1);
+}
+std::unique_ptr<CudaKernels> clusterKernels(Problem const& problem, Config const&)
+{
+    return kernelsOfTeam(problem, decoding::kTeam);
 }
 
+constexpr CudaTactic kCluster{"sample_any_cluster_sm90", 1, clusterKernels, decoding::supportsTeam};
 constexpr CudaTactic kPlain{"sample_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 
-extern constinit TacticList const cudaTactics = kTactics<kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kCluster, kPlain>;
 
 } // namespace tw::ops::sample

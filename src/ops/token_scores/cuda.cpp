@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "families/decoding/team.h"
 #include "families/decoding/tensors.h"
 #include "ops/token_scores/op.h"
 #include "ops/token_scores/token_scores_params.h"
@@ -8,9 +9,7 @@ namespace tw::ops::token_scores {
 
 namespace {
 
-constexpr int kThreads = 512;
-
-Result<void> runRows(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
+Result<void> runRows(Attrs const& a, int team, CudaLaunch const& launch, RunArgs& args)
 {
     std::span<TensorRef const> const in = args.inputs;
     Params const p{.logits = in[kLogits].data,
@@ -29,27 +28,37 @@ Result<void> runRows(Attrs const& a, CudaLaunch const& launch, RunArgs& args)
                    .floatColumns = int32_t(in[kFloats].dims[1]),
                    .intColumns = int32_t(in[kInts].dims[1]),
                    .isLogSoftmax = a.logSoftmax};
-    return launch(0, in[kLogits].dims[0], kThreads, p);
+    cuda::LaunchGeometry const geometry = decoding::teamGeometry(in[kLogits].dims[0], team);
+    return geometry.grid ? launch.withGeometry(0, geometry, {&p}) : Result<void>();
 }
 
-std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
+std::unique_ptr<CudaKernels> kernelsOfTeam(Problem const& problem, int team)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     return kernelsOf(
-        {.text = cuda::type("T", cuda::storageOf(problem.inputs[kLogits].type)) +
+        {.text = cuda::type("T", cuda::storageOf(problem.inputs[kLogits].type)) + decoding::teamSource(team) +
                  cuda::include("ops/token_scores/token_scores.cuh"),
          .names = {"token_scores"},
          .wide = isWide(problem)},
-        [&a](CudaLaunch const& launch, RunArgs& args) { return runRows(a, launch, args); },
+        [&a, team](CudaLaunch const& launch, RunArgs& args) { return runRows(a, team, launch, args); },
         [](std::span<TensorRef const> in, std::span<TensorRef const>) {
             return in[kLogits].count() * int64_t(sizeof(uint32_t));
         });
 }
+std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
+{
+    return kernelsOfTeam(problem, 1);
+}
+std::unique_ptr<CudaKernels> clusterKernels(Problem const& problem, Config const&)
+{
+    return kernelsOfTeam(problem, decoding::kTeam);
+}
 
+constexpr CudaTactic kCluster{"token_scores_any_cluster_sm90", 1, clusterKernels, decoding::supportsTeam};
 constexpr CudaTactic kPlain{"token_scores_any_plain_cuda", 1, plainKernels};
 
 } // namespace
 
-extern constinit TacticList const cudaTactics = kTactics<kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kCluster, kPlain>;
 
 } // namespace tw::ops::token_scores

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row a block.
-//   type T: storage of logits
+// A row for TEAM blocks of kThreads.
+//   type T: storage of logits   int TEAM, kThreads
 #pragma once
 
-#include "families/decoding/block.cuh"
+#include "families/decoding/team.cuh"
 #include "ops/token_scores/token_scores_params.h"
 
 namespace tw::ops::token_scores {
@@ -64,20 +64,23 @@ TW_INLINE void forbid(Params const& p, Request const& r, i32 const* sequence, i3
 
 TW_KERNEL token_scores(const __grid_constant__ Params p)
 {
-    i64 const row = blockIdx.x, n = row / p.beams;
+    i64 const row = blockIdx.x / TEAM, n = row / p.beams;
     T const* x = static_cast<T const*>(p.logits) + row * p.tokens;
     float* y = p.y + row * p.tokens;
     i32 const length = clamped(p.lengths[n], 0, p.capacity), prompt = clamped(p.prompts[n], 0, length);
     LogSum sum;
     if (p.isLogSoftmax && length > 0)
         sum = logSumOf(x, p.tokens);
-    for (i32 i = threadIdx.x; i < p.tokens; i += blockDim.x) {
+#pragma unroll 4
+    for (i32 i = teamThread(); i < p.tokens; i += kTeamThreads) {
         float const v = length > 0 ? scoreOf(load<float>(x[i])) : never();
         y[i] = p.isLogSoftmax && !isNever(v) ? float(sum.of(v)) : v;
     }
     if (length == 0)
         return;
-    __syncthreads();
+    teamSync();
+    if (teamRank() > 0) // few tokens are left to change
+        return;
     Request const r = requestOf(p.floats + n * p.floatColumns, p.floatColumns, p.ints + n * p.intColumns, p.intColumns);
     i32 const* sequence = p.sequences + row * p.capacity;
     penalize(p, r, sequence, length, prompt, y, p.counts + row * p.tokens);

@@ -51,8 +51,10 @@ Result<Loaded> Engine::loadGeneration(Generation& g, Generation const* like, ir:
     g.arenaBytes = 0;
     TW_ASSIGN(NetworkShapes shapes, resolveProfiles(contents_, g.block()));
     Loaded kernels;
+    std::map<ir::Value*, BlobPtr> unfolded;
     for (int p = 0; p < int(kinds); ++p) {
         SharedKernels shared{like ? &like->block(p) : nullptr, p > 0 ? &g.block() : nullptr};
+        shared.unfolded = &unfolded;
         if (p == 0 && kinds > 1) {
             shared.users = mapped<plan::Block const*>(planned_->others, [](plan::Block const& b) { return &b; });
             shared.most = &shapes.max();
@@ -66,6 +68,8 @@ Result<Loaded> Engine::loadGeneration(Generation& g, Generation const* like, ir:
         TW_ASSIGN(Loaded const these, std::move(loaded));
         kernels.add(these);
     }
+    for (auto const& [v, plain] : unfolded)
+        setData(*v, plain);
     for (size_t p = 0; p < shapes.profiles.size(); ++p) {
         ProfileShapes& profile = shapes.profiles[p];
         moveTo(g.block(int(p)), profile.largest());

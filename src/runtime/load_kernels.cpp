@@ -81,7 +81,10 @@ public:
                 return *t.error;
         for (Task const& t : tasks_)
             for (auto const& [v, plain] : t.unfolded)
-                setData(*v, plain);
+                if (shared.unfolded)
+                    shared.unfolded->emplace(v, plain);
+                else
+                    setData(*v, plain);
         for (Task const& t : tasks_)
             if (options_.log && !t.refusal.empty())
                 options_.log->verbose("layer '{}': tactic {} of the plan cannot run here ({}); {} is used",

@@ -54,7 +54,7 @@ TEST_F(BadPlan, OtherVersion)
     std::string bad(static_cast<char const*>(plan->data()), plan->size());
     bad[8] = 9; // the major version stands after the magic
     EXPECT_EQ(runtime->deserializeCudaEngine(bad.data(), bad.size()), nullptr);
-    expectRefused("expecting format version 1.9 got 9.9");
+    expectRefused("expecting format version 1.10 got 9.10");
 }
 
 } // namespace

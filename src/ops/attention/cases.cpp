@@ -146,7 +146,7 @@ void fused(Tokens const& tokens, DataType type)
                     for (int64_t j = 0; j < columns; ++j)
                         mask.push_back(j >= 3 * b && j <= i + columns - rows && (b == 0 || rows > 1)
                                            ? 0
-                                           : (type == DataType::kHalf ? -2048 : kLowest));
+                                           : (isNarrowFloat(type) ? -2048 : kLowest));
             in.push_back(input(type, {2, 1, rows, columns}, mask));
         });
     for (int which : {1, 2, 4, 8, 15})

@@ -157,40 +157,6 @@ TEST(PlanRoundTrip, ChoicesOfProfilesSurvive)
     }
 }
 
-// The first profile wants weights in the order of their shape, the second one reads the file's panels.
-TEST(PlanRoundTrip, PanelsAreThereForAllProfiles)
-{
-    plan::Contents c = smallNetwork();
-    std::unique_ptr<ir::Graph> const network = c.graph->clone();
-    ASSERT_TRUE(buildContents(c).ok());
-    EXPECT_TRUE(!c.panels.empty() || !kernels::jit::isaOf(ops::thisCpu()));
-    addPlainProfile(c);
-    plan::Block& root = c.targets[0].root;
-    c.targets[0].others[0] = root;
-    for (plan::Step& step : root.steps) {
-        ops::Tactic const& plain = *c.graph->nodes[size_t(step.node)]->op->cpuTactics->back();
-        step.choice = {plain.id(), plain.name(), plain.version(), {}, {}};
-    }
-    std::string const bytes = written(c);
-    auto const held = std::make_shared<Tensor>(DataType::kInt8, Extents{int64_t(bytes.size())});
-    std::memcpy(held->data(), bytes.data(), bytes.size());
-    plan::ReadOptions options;
-    options.owner = held;
-    options.keepPanels = true;
-    auto read = plan::read(held->data(), bytes.size(), options);
-    ASSERT_TRUE(read.ok()) << read.error().message;
-    auto engine = loadEngine(std::move(*read));
-    ASSERT_TRUE(engine.ok()) << engine.error().message;
-    Tensor const x = smallNetworkInput(3);
-    auto const want = interp::run(*network, {x.ref()});
-    ASSERT_TRUE(want.ok());
-    for (int profile : {0, 1}) {
-        auto const got = runEngine(*engine, {x.ref()}, profile);
-        ASSERT_TRUE(got.ok()) << got.error().message;
-        EXPECT_EQ(compare((*got)[0].ref(), (*want)[0].ref(), {}), "") << profile;
-    }
-}
-
 TEST(PlanRoundTrip, ChoicesForSomeProfilesAreRefused)
 {
     plan::Contents c = smallNetwork();

@@ -54,6 +54,10 @@ Result<void> run(ir::Node const& node, RunArgs& args)
 {
     auto const& a = node.attrsAs<Attrs>();
     TensorRef const& y = args.outputs[0];
+    for (TensorRef const& x : args.inputs)
+        if (x.count() == 0 && y.count() > 0) // sizes that are known to runs alone
+            return failedExecution("layer '{}': an input is empty, {} elements are to be computed of it", node.name,
+                                   y.count());
     std::vector<ExpressionStep> const steps = stepsOf(a.steps, a.parameters);
     size_t const inputs = args.inputs.size();
     auto* const values = static_cast<float*>(args.workspace);

@@ -22,6 +22,16 @@ std::string_view variable(char const* name)
     return value ? value : "";
 }
 
+// A number from 1 to `most`; a variable that is not set leaves `to` as it is.
+Result<void> readNumber(char const* name, int most, int& to)
+{
+    std::string_view const text = variable(name);
+    auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), to);
+    if (!text.empty() && (error != std::errc() || end != text.data() + text.size() || to < 1 || to > most))
+        return invalidArgument("{}={} must be a number from 1 to {}", name, text, most);
+    return {};
+}
+
 struct Switch
 {
     char const* variable;
@@ -88,12 +98,7 @@ Result<Environment> readEnvironment()
     if (!copy.empty() && copy != "0" && copy != "1")
         return invalidArgument("TENSORWRIGHT_COPY_PLAN={} must be 0 or 1", copy);
     e.copyPlan = copy == "1";
-    std::string_view const threads = variable("TENSORWRIGHT_NUM_THREADS");
-    auto const [end, error] = std::from_chars(threads.data(), threads.data() + threads.size(), e.threads);
-    if (!threads.empty() && (error != std::errc() || end != threads.data() + threads.size() || e.threads < 1 ||
-                             e.threads > device::ThreadPool::kMaxThreads))
-        return invalidArgument("TENSORWRIGHT_NUM_THREADS={} must be a number from 1 to {}", threads,
-                               device::ThreadPool::kMaxThreads);
+    TW_TRY(readNumber("TENSORWRIGHT_NUM_THREADS", device::ThreadPool::kMaxThreads, e.threads));
     std::string_view const isa = variable("TENSORWRIGHT_CPU_ISA");
     if (!isa.empty() && isa != "baseline" && isa != "avx2" && isa != "avx512")
         return invalidArgument("TENSORWRIGHT_CPU_ISA={} must be baseline, avx2 or avx512", isa);
@@ -109,18 +114,8 @@ Result<Environment> readEnvironment()
     // 0: no TF32, whatever BuilderFlag::kTF32 says; other values say nothing, as in 8.5.
     e.permits.set(Permission::kTf32, variable("NVIDIA_TF32_OVERRIDE") != "0");
     e.recordFolder = variable("TENSORWRIGHT_RECORD_TENSORS");
-    std::string_view const seconds = variable("TENSORWRIGHT_TUNING_SECONDS");
-    auto const [last, wrong] = std::from_chars(seconds.data(), seconds.data() + seconds.size(), e.tuningSeconds);
-    if (!seconds.empty() && (wrong != std::errc() || last != seconds.data() + seconds.size() || e.tuningSeconds < 1 ||
-                             e.tuningSeconds > kMaxTuningSeconds))
-        return invalidArgument("TENSORWRIGHT_TUNING_SECONDS={} must be a number from 1 to {}", seconds,
-                               kMaxTuningSeconds);
-    std::string_view const capacity = variable("TENSORWRIGHT_KV_CAPACITY");
-    auto const [behind, bad] = std::from_chars(capacity.data(), capacity.data() + capacity.size(), e.kvCapacity);
-    if (!capacity.empty() && (bad != std::errc() || behind != capacity.data() + capacity.size() || e.kvCapacity < 1 ||
-                              e.kvCapacity > passes::kMostCapacity))
-        return invalidArgument("TENSORWRIGHT_KV_CAPACITY={} must be a number from 1 to {}", capacity,
-                               passes::kMostCapacity);
+    TW_TRY(readNumber("TENSORWRIGHT_TUNING_SECONDS", kMaxTuningSeconds, e.tuningSeconds));
+    TW_TRY(readNumber("TENSORWRIGHT_KV_CAPACITY", passes::kMostCapacity, e.kvCapacity));
     auto const dlaModel = dla::modelOf(variable("TENSORWRIGHT_DLA_MODEL"));
     if (!dlaModel.ok())
         return Error(dlaModel.error()).in("TENSORWRIGHT_DLA_MODEL");

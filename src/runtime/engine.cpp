@@ -54,7 +54,7 @@ Result<Loaded> Engine::loadGeneration(Generation& g, Generation const* like, ir:
     std::map<ir::Value*, BlobPtr> unfolded;
     for (int p = 0; p < int(kinds); ++p) {
         SharedKernels shared{like ? &like->block(p) : nullptr, p > 0 ? &g.block() : nullptr};
-        shared.unfolded = kinds > 1 ? &unfolded : nullptr;
+        shared.unfolded = &unfolded;
         if (p == 0 && kinds > 1) {
             shared.users = mapped<plan::Block const*>(planned_->others, [](plan::Block const& b) { return &b; });
             shared.most = &shapes.max();

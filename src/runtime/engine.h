@@ -122,8 +122,8 @@ struct SharedKernels
     // Of the first profile: the other ones' choices. Kernels that any of them shares are made for the bounds of all.
     std::vector<plan::Block const*> users = {};
     Instance const* most = nullptr;
-    // Gets the constants in panels that kernels want in the order of their shape, where other blocks are still to be loaded from
-    // them; null: they are given that order.
+    // Gets the constants in panels that kernels want in the order of their shape: they are given that order when all blocks are
+    // loaded. Null: options have no panels.
     std::map<ir::Value*, BlobPtr>* unfolded = nullptr;
 
     SharedKernels ofRegion(size_t step, size_t region) const;

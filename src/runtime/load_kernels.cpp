@@ -80,11 +80,8 @@ public:
             if (t.error)
                 return *t.error;
         for (Task const& t : tasks_)
-            for (auto const& [v, plain] : t.unfolded)
-                if (shared.unfolded)
-                    shared.unfolded->emplace(v, plain);
-                else
-                    setData(*v, plain);
+            if (!t.unfolded.empty())
+                shared.unfolded->insert(t.unfolded.begin(), t.unfolded.end());
         for (Task const& t : tasks_)
             if (options_.log && !t.refusal.empty())
                 options_.log->verbose("layer '{}': tactic {} of the plan cannot run here ({}); {} is used",

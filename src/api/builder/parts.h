@@ -68,7 +68,7 @@ Result<plan::Profile> toProfile(NetworkObject const& n, ir::Graph const& graph, 
                                 size_t index);
 
 // Caches of a capacity that the environment asks for, in place of those that get longer (passes/caches/fixed_caches.h). `contents` has the
-// graph, and no inputs and outputs yet. Gives the names of inputs that are caches.
+// graph, and no inputs and outputs yet.
 Result<std::vector<passes::FixedCache>> fixCaches(plan::Contents& contents, BuilderConfigObject const& c,
                                                   int64_t capacity, passes::PassSettings const& settings,
                                                   Reporter& log);

@@ -18,13 +18,15 @@ inline std::string teamSource(int team)
 {
     return cuda::constant("TEAM", team) + cuda::constant("kThreads", kTeamBlockThreads);
 }
-inline cuda::LaunchGeometry teamGeometry(int64_t rows, int team)
+// Kernel 0, on so many rows.
+template <class Params>
+Result<void> launchTeams(CudaLaunch const& launch, int64_t rows, int team, Params const& params)
 {
     cuda::LaunchGeometry g;
     g.grid = rows * team;
     g.block = kTeamBlockThreads;
     g.cluster = team;
-    return g;
+    return rows > 0 ? launch.withGeometry(0, g, {&params}) : Result<void>();
 }
 
 } // namespace tw::ops::decoding

@@ -164,7 +164,7 @@ void gatedCases(CaseList& list)
     }
 }
 
-// Rows that kernels keep in registers, before, at and behind whole vectors, blocks and turns of their reads.
+// As steps of decoders have: rows and columns before, at and behind whole vectors and tiles.
 void fewRowsCases(CaseList& list)
 {
     using enum MatrixOperation;

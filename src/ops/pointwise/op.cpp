@@ -47,6 +47,8 @@ Result<void> infer(ir::InferContext& ctx)
         int64_t const kind = a.inputs[size_t(i) * kNumbersOfInput];
         if (kind < 0 || kind > int64_t(InputKind::kChannel))
             return ctx.error("input {} has kind {} (allowed: 0..2)", i, kind);
+        if (!ctx.has(i))
+            return ctx.error("input {} is not given", i);
         if (!isReal(ctx.type(i)))
             return ctx.error(ctx.describe(i) + " must be f32, f16 or i8");
         if (kind == int64_t(InputKind::kBroadcast) && broadcast++ != i)

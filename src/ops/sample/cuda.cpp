@@ -31,29 +31,21 @@ Result<void> runRows(int team, CudaLaunch const& launch, RunArgs& args)
                    .capacity = int32_t(in[kSequences].dims[1]),
                    .floatColumns = int32_t(in[kFloats].dims[1]),
                    .intColumns = int32_t(in[kInts].dims[1])};
-    cuda::LaunchGeometry const geometry = decoding::teamGeometry(in[kLogits].dims[0], team);
-    return geometry.grid ? launch.withGeometry(0, geometry, {&p}) : Result<void>();
+    return decoding::launchTeams(launch, in[kLogits].dims[0], team, p);
 }
 
-std::unique_ptr<CudaKernels> kernelsOfTeam(Problem const& problem, int team)
+template <int team>
+std::unique_ptr<CudaKernels> kernelsOfTeam(Problem const& problem, Config const&)
 {
     return kernelsOf({.text = cuda::type("T", cuda::storageOf(problem.inputs[kLogits].type)) +
                               decoding::teamSource(team) + cuda::include("ops/sample/sample.cuh"),
                       .names = {"sample"},
                       .wide = isWide(problem)},
-                     [team](CudaLaunch const& launch, RunArgs& args) { return runRows(team, launch, args); });
-}
-std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
-{
-    return kernelsOfTeam(problem, 1);
-}
-std::unique_ptr<CudaKernels> clusterKernels(Problem const& problem, Config const&)
-{
-    return kernelsOfTeam(problem, decoding::kTeam);
+                     [](CudaLaunch const& launch, RunArgs& args) { return runRows(team, launch, args); });
 }
 
-constexpr CudaTactic kCluster{"sample_any_cluster_sm90", 1, clusterKernels, decoding::supportsTeam};
-constexpr CudaTactic kPlain{"sample_any_plain_cuda", 1, plainKernels};
+constexpr CudaTactic kCluster{"sample_any_cluster_sm90", 1, kernelsOfTeam<decoding::kTeam>, decoding::supportsTeam};
+constexpr CudaTactic kPlain{"sample_any_plain_cuda", 1, kernelsOfTeam<1>};
 
 } // namespace
 

@@ -71,7 +71,6 @@ TW_INLINE u64 keyWhere(Scores const& s, u64 wanted, int last, F const& f)
     __shared__ u64 found[2];                      // the digit, what is still wanted
     u64 key = 0;
     u64 const like = 0xff000000u; // of all ids
-    wanted = wanted > 0 ? wanted : 1;
     for (int shift = kKeyBits - kDigit; shift >= last; shift -= kDigit) {
         if (shift == kIdDigits) {
             key |= like;

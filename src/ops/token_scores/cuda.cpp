@@ -28,11 +28,11 @@ Result<void> runRows(Attrs const& a, int team, CudaLaunch const& launch, RunArgs
                    .floatColumns = int32_t(in[kFloats].dims[1]),
                    .intColumns = int32_t(in[kInts].dims[1]),
                    .isLogSoftmax = a.logSoftmax};
-    cuda::LaunchGeometry const geometry = decoding::teamGeometry(in[kLogits].dims[0], team);
-    return geometry.grid ? launch.withGeometry(0, geometry, {&p}) : Result<void>();
+    return decoding::launchTeams(launch, in[kLogits].dims[0], team, p);
 }
 
-std::unique_ptr<CudaKernels> kernelsOfTeam(Problem const& problem, int team)
+template <int team>
+std::unique_ptr<CudaKernels> kernelsOfTeam(Problem const& problem, Config const&)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     return kernelsOf(
@@ -40,22 +40,15 @@ std::unique_ptr<CudaKernels> kernelsOfTeam(Problem const& problem, int team)
                  cuda::include("ops/token_scores/token_scores.cuh"),
          .names = {"token_scores"},
          .wide = isWide(problem)},
-        [&a, team](CudaLaunch const& launch, RunArgs& args) { return runRows(a, team, launch, args); },
+        [&a](CudaLaunch const& launch, RunArgs& args) { return runRows(a, team, launch, args); },
         [](std::span<TensorRef const> in, std::span<TensorRef const>) {
             return in[kLogits].count() * int64_t(sizeof(uint32_t));
         });
 }
-std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
-{
-    return kernelsOfTeam(problem, 1);
-}
-std::unique_ptr<CudaKernels> clusterKernels(Problem const& problem, Config const&)
-{
-    return kernelsOfTeam(problem, decoding::kTeam);
-}
 
-constexpr CudaTactic kCluster{"token_scores_any_cluster_sm90", 1, clusterKernels, decoding::supportsTeam};
-constexpr CudaTactic kPlain{"token_scores_any_plain_cuda", 1, plainKernels};
+constexpr CudaTactic kCluster{"token_scores_any_cluster_sm90", 1, kernelsOfTeam<decoding::kTeam>,
+                              decoding::supportsTeam};
+constexpr CudaTactic kPlain{"token_scores_any_plain_cuda", 1, kernelsOfTeam<1>};
 
 } // namespace
 

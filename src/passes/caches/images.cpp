@@ -278,10 +278,7 @@ Result<ir::Node*> Images::copied(ir::Node const& n, std::vector<Value*> inputs, 
         regions.push_back(r->clone());
     TW_ASSIGN(ir::Node * m, to_->addNode(*n.op, n.attrs->clone(), std::move(inputs), n.name, std::move(regions), -1,
                                          std::move(body)));
-    m->layers = n.layers;
-    m->precision = n.precision;
-    m->outputTypes = n.outputTypes;
-    m->device = n.device;
+    takePlaceOf(*m, n);
     for (size_t i = 0; i < n.outputs.size(); ++i) {
         m->outputs[i]->name = n.outputs[i]->name;
         m->outputs[i]->host = n.outputs[i]->host;
@@ -460,10 +457,7 @@ Result<void> Images::attention(ir::Node const& n)
     ops::attention::Attrs with = a;
     with.lengths = true;
     TW_ASSIGN(ir::Node * m, to_->addNode(ops::attention::def(), with.clone(), inputs, n.name));
-    m->layers = n.layers;
-    m->precision = n.precision;
-    m->outputTypes = n.outputTypes;
-    m->device = n.device;
+    takePlaceOf(*m, n);
     m->outputs[0]->name = n.outputs[0]->name;
     made_[n.outputs[0]] = m->outputs[0];
     return {};

@@ -20,17 +20,7 @@ constexpr float NONE = -3.4e38f;           // a top of nothing, which can be sub
 
 constexpr bool LARGE = D > 128 || DV > 128;
 constexpr int PITCH = D + 8; // of queries in shared memory
-template <bool bytes>
-struct ElementOf
-{
-    using Type = f16;
-};
-template <>
-struct ElementOf<true>
-{
-    using Type = i8;
-};
-using Key = ElementOf<BYTES>::Type;
+using Key = ByteOrHalf<BYTES>;
 
 // 8 and WIDE neighbours as they lie in memory.
 struct RawUnit

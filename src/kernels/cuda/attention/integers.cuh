@@ -10,19 +10,6 @@
 namespace tw::cuda {
 
 template <bool IS_INTEGER>
-struct ResultType
-{
-    using Type = f16;
-};
-template <>
-struct ResultType<true>
-{
-    using Type = i8;
-};
-template <bool IS_INTEGER>
-using ResultOf = typename ResultType<IS_INTEGER>::Type;
-
-template <bool IS_INTEGER>
 TW_INLINE Steps stepsOf(float const* step)
 {
     if constexpr (IS_INTEGER)

@@ -149,7 +149,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1) attention(const __grid_constant__ Args a
     copyWait<0>();
     // The warp's own rows of q hold its result on the way out.
     u32 const own = sharedQ + warp * 16 * PITCH;
-    using Result = ResultOf<INTEGERS>;
+    using Result = ByteOrHalf<INTEGERS>;
     Steps const inSteps = stepsOf<INTEGERS>(a.step);
 #pragma unroll
     for (int h = 0; h < 2; ++h) {

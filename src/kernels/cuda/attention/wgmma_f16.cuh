@@ -278,7 +278,7 @@ TW_KERNEL __launch_bounds__(THREADS, 1)
         groupSync(1 + group, 128);
         waitForPrevious();
         u32 const own = base + warp * 2048;
-        using Result = ResultOf<INTEGERS>;
+        using Result = ByteOrHalf<INTEGERS>;
         Result* const y = reinterpret_cast<Result*>(a.y) + batch * a.yStride.batch + head * a.yStride.head;
         Steps const inSteps = stepsOf<INTEGERS>(a.step);
         // 16 bytes of a row of 64 results; units are turned round so that rows begin in different banks.

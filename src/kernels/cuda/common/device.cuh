@@ -32,6 +32,19 @@ struct bf16
 };
 using Narrow = TW_NARROW;
 
+template <bool IS_BYTE>
+struct ByteOrHalfOf
+{
+    using Type = f16;
+};
+template <>
+struct ByteOrHalfOf<true>
+{
+    using Type = i8;
+};
+template <bool IS_BYTE>
+using ByteOrHalf = typename ByteOrHalfOf<IS_BYTE>::Type;
+
 TW_INLINE float halfToFloat(f16 h)
 {
     float f;

@@ -39,7 +39,7 @@ void writeLast(ir::Graph& graph)
     for (auto const& n : graph.nodes)
         for (auto const& region : n->regions)
             writeLast(*region);
-    auto const writes = [](auto const& n) { return n->op->writesInPlace; };
+    auto const writes = [](auto const& n) { return !n->op->inPlace.empty(); };
     if (std::ranges::none_of(graph.nodes, writes))
         return;
     for (size_t i = graph.nodes.size(); i-- > 0;) {

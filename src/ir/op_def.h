@@ -34,6 +34,14 @@ struct Alias
     int64_t offset = 0;
 };
 
+// Output `output` is input `input` but for what is written: the node runs where both lie at one address, too.
+struct InPlace
+{
+    int input = 0, output = 0;
+    bool isRepeatable = true; // a second run over what the first one wrote gives the same
+};
+inline constexpr InPlace kFirstInPlace[] = {{0, 0}};
+
 // How the regions of a node run.
 enum class RegionKind : int
 {
@@ -91,9 +99,9 @@ struct OpDef
     bool isElementwise = false;  // an element of y needs that element of the inputs alone
     bool isCheap = false;        // moves or combines elements: little more than reading and writing them
     bool mixesFloats = false;    // takes f32 and f16 inputs alike, each for itself
-    bool writesInPlace = false;  // y is input 0 but for what is written: it runs where both lie at one address, too
     bool readsPart = false;      // of input 0 at most as many elements as it writes
     bool computesShapes = false; // small ones, on the host: t in the guide's signatures of layers
+    std::span<InPlace const> inPlace = {};
     // Of ops with regions: from this input of a region on they are inputs of the node as it is, the last of both. Null: from
     // the first on.
     size_t (*firstCapture)(Node const&) = nullptr;

@@ -71,6 +71,7 @@ std::vector<Pass> const& pipeline()
         // Where the clock chooses types, the builder runs what stands from here on again.
         {"fuse_matmul_norm", fuseMatmulNorm, Form::kFused, Form::kFused, 0},
         {"fuse_result_quantization", fuseResultQuantization, Form::kFused, Form::kFused, 0},
+        {"fuse_append_attention", fuseAppendAttention, Form::kFused, Form::kFused, 0},
         {"share_constants", shareConstants, Form::kFused, Form::kFused, 0},
     };
     return list;

@@ -45,13 +45,16 @@ private:
     {
         int const place = block_.indexOf(g_.inputs[i_]);
         for (auto step = block_.steps.begin(); step != block_.steps.end(); ++step) {
-            if (!step->node->op->writesInPlace)
-                continue;
-            ir::Value const *const x = step->node->inputs[0], *const y = step->node->outputs[0];
-            chain_ = {place};
-            if (rootOf(x) == place && storageOf(inst_, block_.indexOf(x)).offset == 0 && take(y) &&
-                inst_.values[size_t(chain_.back())].root == chain_.back() && !g_.isOutput(y) && !isReadBehind(x, step))
-                putInPlace(chain_.back());
+            for (ir::InPlace const& p : step->node->op->inPlace) {
+                ir::Value const *const x = step->node->inputs[size_t(p.input)], *const y =
+                                                                                    step->node
+                                                                                        ->outputs[size_t(p.output)];
+                chain_ = {place};
+                if (rootOf(x) == place && storageOf(inst_, block_.indexOf(x)).offset == 0 && take(y) &&
+                    inst_.values[size_t(chain_.back())].root == chain_.back() && !g_.isOutput(y) &&
+                    !isReadBehind(p.input, step))
+                    putInPlace(chain_.back());
+            }
         }
     }
     // Adds a value; false: it cannot lie where the others do.
@@ -71,21 +74,26 @@ private:
     ir::Value const* before(ir::Value const* v) const
     {
         auto const step = std::ranges::find_if(block_.steps, [&](auto const& s) { return s.node == v->producer; });
-        if (step == block_.steps.end() || v->producer->outputs.size() != 1 || v->producer->inputs.empty())
+        if (step == block_.steps.end() || v->producer->inputs.empty())
             return nullptr;
-        ir::Value const* const x = v->producer->inputs[0];
-        bool const isView = inst_.skipped[size_t(step - block_.steps.begin())];
-        if (!x || (isView ? rootOf(x) != rootOf(v) : !v->producer->op->writesInPlace || isReadBehind(x, step)))
+        ir::Node const& n = *v->producer;
+        if (inst_.skipped[size_t(step - block_.steps.begin())]) {
+            ir::Value const* const x = n.inputs[0];
+            return n.outputs.size() == 1 && x && rootOf(x) == rootOf(v) ? x : nullptr;
+        }
+        auto const p = std::ranges::find_if(
+            n.op->inPlace, [&](ir::InPlace const& pair) { return n.outputs[size_t(pair.output)] == v; });
+        if (p == n.op->inPlace.end() || !n.inputs[size_t(p->input)] || isReadBehind(p->input, step))
             return nullptr;
-        return x;
+        return n.inputs[size_t(p->input)];
     }
-    // Whether the storage of `old` is read behind the step that writes over it, or by this one as what is written.
-    bool isReadBehind(ir::Value const* old, std::vector<LoadedStep>::const_iterator writer) const
+    // Whether the storage of input `written` of a step, which writes over it, is read behind that, or by it as another input.
+    bool isReadBehind(int written, std::vector<LoadedStep>::const_iterator writer) const
     {
-        int const root = rootOf(old);
-        auto const isOld = [&](ir::Value const* v) { return v && rootOf(v) == root; };
         auto const& own = writer->node->inputs;
-        return std::ranges::any_of(g_.outputs, isOld) || std::any_of(own.begin() + 1, own.end(), isOld) ||
+        int const root = rootOf(own[size_t(written)]);
+        auto const isOld = [&](ir::Value const* v) { return v && rootOf(v) == root; };
+        return std::ranges::any_of(g_.outputs, isOld) || std::ranges::count_if(own, isOld) > 1 ||
                std::any_of(writer + 1, block_.steps.end(),
                            [&](LoadedStep const& s) { return std::ranges::any_of(s.node->inputs, isOld); });
     }
@@ -148,7 +156,9 @@ bool isOverwritten(Instance const& body, size_t i)
     LoadedBlock const& block = *body.block;
     int const place = block.indexOf(block.graph->inputs[i]);
     return std::ranges::any_of(block.steps, [&](LoadedStep const& s) {
-        return s.node->op->writesInPlace && storageOf(body, s.outputs[0]).root == place;
+        return std::ranges::any_of(s.node->op->inPlace, [&](ir::InPlace const& p) {
+            return storageOf(body, s.outputs[size_t(p.output)]).root == place;
+        });
     });
 }
 

@@ -64,6 +64,8 @@ public:
     Result<cuda::TensorMap> encode(cuda::TensorMapSpec const& spec, void const* address) const;
     // What CudaKernels::pack() made, in GPU memory.
     void const* packed(int i) const { return packed_[size_t(i)]; }
+    // The same with kernels from the one at `first` on.
+    CudaLaunch from(int first) const { return {device_, functions_ + first, packed_, isDependent_, stream_, kept_}; }
     int multiprocessors() const { return device_.info().multiprocessors; }
     cuda::Device const& device() const { return device_; }
     CUstream_st* stream() const { return stream_; }
@@ -166,6 +168,7 @@ public:
           formats_(formats), estimate_(estimate), traits_(traits)
     {}
     Traits traits() const override { return traits_; }
+    std::unique_ptr<CudaKernels> kernels(Problem const& p, Config const& c) const { return generate_(p, c); }
     Support supports(Problem const& p) const override { return supports_ ? supports_(p) : Tactic::supports(p); }
     std::vector<Formats> formats(Problem const& p) const override
     {

@@ -2,6 +2,7 @@
 // Loops that carry caches and write rows into them, in ways that let a cache stay where it is and in ways that do not.
 #pragma once
 
+#include "ops/append_attention/op.h"
 #include "ops/cache_update/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/fill/op.h"
@@ -136,6 +137,21 @@ inline std::vector<UpdateLoop> const& updateLoops()
                       nullptr};
          },
          false, true},
+        {"attended",
+         [](B b) {
+             ops::append_attention::Attrs attrs;
+             attrs.attention.size = attrs.attention.valueSize = 3;
+             attrs.attention.lengths = true;
+             attrs.keyHeadStride = attrs.valueHeadStride = 1;
+             auto const cache = [&](ir::Value* x, char const* name) { return b.reshape(x, {2, 1, 5, 3}, name); };
+             ir::Node const& n = *b.m.add(ops::append_attention::def(), attrs,
+                                          {b.rows, cache(b.a, "keys"), cache(b.b, "values"), b.rows, b.rows, b.places,
+                                           nullptr, nullptr, b.places},
+                                          "attended")
+                                      ->producer;
+             return V{b.reshape(n.outputs[1], {2, 5, 3}, "a1"), b.reshape(n.outputs[2], {2, 5, 3}, "b1"), nullptr};
+         },
+         true, true},
         {"scatters",
          [](B b) {
              ir::Value* const rows = b.reshape(b.rows, {2, 3}, "flat");

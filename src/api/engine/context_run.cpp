@@ -211,6 +211,10 @@ Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStre
 {
     cuda::Target const* const gpu = state->core->cuda();
     TwHostCudaTable const* cuda = gpu ? nullptr : hostCudaOf(stream);
+    // An output with an allocator lies where that says; the address of an earlier run may be gone.
+    auto const counts = [&](int i) {
+        return addresses[size_t(i)] && (inputPosition(i) >= 0 || !useAllocators || !io[size_t(i)].allocator);
+    };
     // A CPU engine with the real CUDA: the run waits for the stream, then takes place here and now.
     std::unique_ptr<CudaDriver> const driver = gpu || cuda ? nullptr : CudaDriver::ofProcess();
     if (!gpu && !cuda && !driver && stream)
@@ -219,7 +223,7 @@ Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStre
         return needsHostCuda("an event");
     if (driver) {
         for (int i = 0; i < state->ioCount(); ++i)
-            if (addresses[size_t(i)])
+            if (counts(i))
                 TW_TRY(driver->checkReachable(addresses[size_t(i)], state->core->ioValue(i).name));
         TW_TRY(driver->finish(stream));
     }
@@ -231,9 +235,9 @@ Result<void> ContextObject::submit(std::vector<void*> const& addresses, cudaStre
         current.emplace(*gpu->device);
         allowed.emplace(gpu->device->driver());
         for (int i = 0; i < state->ioCount(); ++i)
-            if (addresses[size_t(i)] && !core.ioValue(i).host)
+            if (counts(i) && !core.ioValue(i).host)
                 TW_TRY(checkOnGpu(*gpu->device, addresses[size_t(i)], "tensor", core.ioValue(i).name));
-            else if (addresses[size_t(i)] && inputPosition(i) < 0)
+            else if (counts(i) && inputPosition(i) < 0)
                 TW_TRY(checkOnHost(*gpu->device, addresses[size_t(i)], core.ioValue(i).name));
     }
     auto request = std::make_shared<Request>();

@@ -9,6 +9,7 @@
 #include "api/engine/engine.h"
 #include "api/engine/layer_report.h"
 #include "ir/op_def.h"
+#include "ops/append_attention/op.h"
 #include "ops/cache_update/op.h"
 #include "runtime/profile_shapes.h"
 #include "tactic/layer_facts.h"
@@ -109,18 +110,22 @@ bool isNoOp(runtime::Instance const* instance, runtime::LoadedStep const& step, 
 Json cachesOf(ir::Graph const& g)
 {
     Json list = Json::array();
-    for (auto const& n : g.nodes) {
-        if (n->op != &ops::cache_update::def() || !contains(g.inputs, n->inputs[0]) || !g.isOutput(n->outputs[0]))
-            continue;
-        int64_t const axis = n->attrsAs<ops::cache_update::Attrs>().axis;
-        Json one = {{"Input", n->inputs[0]->name},
-                    {"Output", n->outputs[0]->name},
-                    {"Axis", axis},
-                    {"Capacity", n->outputs[0]->shape[size_t(axis)].value()}};
-        if (n->inputs.size() > 2 && n->inputs[2])
-            one["WriteIndex"] = n->inputs[2]->name;
+    auto const add = [&](ir::Node const& n, ir::InPlace const& p, int64_t axis, size_t index) {
+        ir::Value const &x = *n.inputs[size_t(p.input)], &y = *n.outputs[size_t(p.output)];
+        if (!contains(g.inputs, &x) || !g.isOutput(&y))
+            return;
+        Json one = {{"Input", x.name}, {"Output", y.name}, {"Axis", axis}, {"Capacity", y.shape[size_t(axis)].value()}};
+        if (n.inputs.size() > index && n.inputs[index])
+            one["WriteIndex"] = n.inputs[index]->name;
         list.push_back(one);
-    }
+    };
+    for (auto const& n : g.nodes)
+        for (ir::InPlace const& p : n->op->inPlace) {
+            if (n->op == &ops::cache_update::def())
+                add(*n, p, n->attrsAs<ops::cache_update::Attrs>().axis, 2);
+            else if (n->op == &ops::append_attention::def())
+                add(*n, p, ops::append_attention::kRowsAxis, ops::append_attention::kIndex);
+        }
     return list;
 }
 

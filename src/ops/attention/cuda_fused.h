@@ -3,6 +3,7 @@
 // lie, in one tensor or several.
 #pragma once
 
+#include "kernels/cuda/attention/few_rows.h"
 #include "kernels/cuda/attention/mma_f16.h"
 #include "ops/attention/op.h"
 #include "tactic/cuda_tactic.h"
@@ -16,6 +17,9 @@ struct MaskPlan
     int causalInput = -1;
 };
 MaskPlan maskPlan(Problem const& problem);
+
+// Few queries on a head of keys; the config: {warps, blocks}.
+cuda::attention_few_rows::Spec fewRowsSpec(Problem const& problem, Config const& c, cuda::AttentionMasks const& masks);
 
 // Elements that the rows of q, k, v and y can be copied by, of 16 bytes or less.
 int copyUnit(Problem const& problem);

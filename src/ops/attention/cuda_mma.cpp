@@ -171,21 +171,6 @@ std::unique_ptr<CudaKernels> generateWgmma(Problem const& problem, Config const&
 
 namespace few = cuda::attention_few_rows;
 
-few::Spec fewSpec(Problem const& problem, Config const& c, cuda::AttentionMasks const& masks)
-{
-    few::Spec s;
-    auto const& a = problem.node->attrsAs<Attrs>();
-    s.headDim = int(a.size);
-    s.valueDim = int(a.valueSize);
-    s.warps = int(c[0]);
-    s.splits = int(c[1]);
-    s.headsPerKey = a.headsPerKey;
-    s.table = a.table;
-    s.bytes = a.scales;
-    s.masks = masks;
-    return s;
-}
-
 Support supportsFew(Problem const& problem)
 {
     TW_SUPPORTS(isAmpere(problem));
@@ -195,7 +180,7 @@ Support supportsFew(Problem const& problem)
         return Support::no("makes no integers");
     if (copyUnit(problem) != 8)
         return Support::no("takes heads that begin at multiples of 8 elements");
-    if (char const* const reason = unsupported(fewSpec(problem, {1, 1}, maskPlan(problem).masks)))
+    if (char const* const reason = unsupported(fewRowsSpec(problem, {1, 1}, maskPlan(problem).masks)))
         return Support::no(reason);
     constexpr int64_t kMostRows = 64; // beyond, keys are read more than a few times
     if (int64_t const rows = a.headsPerKey * problem.outputs[0].dims[a.rowsAxis()]; rows > kMostRows)
@@ -216,15 +201,20 @@ std::vector<Config> fewConfigs(Problem const& problem)
     std::vector<Config> list{{4, splits}};
     if (splits > 1)
         list.push_back({4, splits / 2});
+    for (int64_t warps : {8, 16}) // as many warps in fewer blocks
+        for (int64_t all : {splits * 4, splits * 2})
+            if (Config const c{warps, all / warps};
+                c[1] >= 1 && !unsupported(fewRowsSpec(problem, c, maskPlan(problem).masks)))
+                list.push_back(c);
     if (Config const wide{8, splits};
-        z.keys >= splits * 512 && !unsupported(fewSpec(problem, wide, maskPlan(problem).masks)))
+        z.keys >= splits * 512 && !unsupported(fewRowsSpec(problem, wide, maskPlan(problem).masks)))
         list.push_back(wide);
     return list;
 }
 
 std::unique_ptr<CudaKernels> generateFew(Problem const& problem, Config const& config)
 {
-    return fusedKernels<FusedKernels<few::Spec>>(problem, config, 2, fewSpec);
+    return fusedKernels<FusedKernels<few::Spec>>(problem, config, 2, fewRowsSpec);
 }
 
 // ---- FP32 on tensor cores: kernels/cuda/attention_f32, with factors rounded to TF32 and without. The config: {warps,
@@ -296,6 +286,21 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
 }
 
 } // namespace
+
+cuda::attention_few_rows::Spec fewRowsSpec(Problem const& problem, Config const& c, cuda::AttentionMasks const& masks)
+{
+    cuda::attention_few_rows::Spec s;
+    auto const& a = problem.node->attrsAs<Attrs>();
+    s.headDim = int(a.size);
+    s.valueDim = int(a.valueSize);
+    s.warps = int(c[0]);
+    s.splits = int(c[1]);
+    s.headsPerKey = a.headsPerKey;
+    s.table = a.table;
+    s.bytes = a.scales;
+    s.masks = masks;
+    return s;
+}
 
 constinit CudaTactic const kF16Wgmma{"attention_f16_wgmma_sm90a", 3, generateWgmma, supportsWgmma, wgmmaConfigs};
 constinit CudaTactic const kF16Mma{"attention_f16_mma_sm80", 4, generateMma, supportsMma, mmaConfigs};

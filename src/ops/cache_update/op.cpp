@@ -79,7 +79,7 @@ constinit ir::OpDef const kDef{
     .inputs = {2, 3},
     .domain = domain,
     .isCheap = true,
-    .writesInPlace = true,
+    .inPlace = ir::kFirstInPlace,
 };
 
 } // namespace tw::ops::cache_update

@@ -140,6 +140,8 @@ void domain(ir::Node const& node, int input, Domain& d)
     d = Domain{double(-size - 1), double(size), true, false};
 }
 
+constexpr ir::InPlace kInPlace[] = {{0, 0, false}}; // sums go on
+
 } // namespace
 
 Tuples tuplesOf(Attrs const& a, Extents const& x, Extents const& indices)
@@ -156,7 +158,7 @@ constinit ir::OpDef const kDef{
     .inputs = {3, 3},
     .domain = domain,
     .isCheap = true,
-    .writesInPlace = true,
+    .inPlace = kInPlace,
 };
 
 } // namespace tw::ops::scatter

@@ -10,7 +10,9 @@ std::string Spec::name() const
 {
     return fmt::format("attention_f16_few_d{}{}_w{}_s{}{}{}", headDim,
                        valueDim != headDim ? fmt::format("_v{}", valueDim) : "", warps, splits,
-                       std::string(table ? "_table" : "") + (bytes ? "_i8" : ""), masks.name());
+                       std::string(table ? "_table" : "") + (bytes ? "_i8" : "") + (appends ? "_appends" : "") +
+                           (rotary ? fmt::format("_rotary{}", rotary) : ""),
+                       masks.name());
 }
 
 char const* unsupported(Spec const& s)
@@ -18,10 +20,14 @@ char const* unsupported(Spec const& s)
     if (s.headDim < 32 || s.headDim > 256 || s.headDim % 32 || s.valueDim < 32 || s.valueDim > 256 || s.valueDim % 32)
         return "heads have 32, 64 and so on up to 256 elements";
     auto isPower = [](int n) { return n == 1 || n == 2 || n == 4 || n == 8; };
-    if (!isPower(s.warps) || !isPower(s.splits))
-        return "1, 2, 4 or 8 warps and as many blocks";
+    if ((!isPower(s.warps) && s.warps != 16) || !isPower(s.splits))
+        return "1, 2, 4, 8 or 16 warps, 1, 2, 4 or 8 blocks";
     if (s.isLarge() && s.warps > 4)
-        return "8 warps of more than 128 elements are more than the shared memory of some devices";
+        return "more than 4 warps of more than 128 elements are more than the shared memory of some devices";
+    if (s.rotary % 8 != 0 || s.rotary < 0 || s.rotary > s.headDim || (!s.interleaved && s.rotary % 16 != 0))
+        return "pairs that are turned lie in whole units of 8";
+    if ((s.rotary > 0 && (!s.appends || s.bytes)) || (s.appends && s.table))
+        return "neither a table beside new rows nor turned bytes";
     if (s.masks.segments || s.masks.scoreSteps || s.masks.sumSteps || s.masks.weightSteps)
         return "neither sequences one behind the other nor rounding";
     return nullptr;
@@ -31,7 +37,10 @@ std::string source(Spec const& s)
 {
     return include("kernels/cuda/common/matrix.cuh") + constant("D", s.headDim) + constant("DV", s.valueDim) +
            constant("WARPS", s.warps) + constant("SPLITS", s.splits) + constant("KEYS", 16) + flag("TABLE", s.table) +
-           flag("BYTES", s.bytes) + attentionSource(s.masks) + include("kernels/cuda/attention/few_rows.cuh");
+           flag("BYTES", s.bytes) + flag("APPENDS", s.appends) + constant("ROTARY", s.rotary) +
+           flag("INTERLEAVED", s.interleaved) + flag("COSINES_BY_PAIR", s.cosinesByPair) +
+           flag("SINES_BY_PAIR", s.sinesByPair) + attentionSource(s.masks) +
+           include("kernels/cuda/attention/few_rows.cuh");
 }
 
 LaunchGeometry launch(Spec const& spec, attention_f16::Shape const& shape)

@@ -4,10 +4,11 @@
 // dealt out in the same way.
 // Keys and values in bytes become halves in registers; their scales are factors of scores and of the result. Of more than 128 elements queries
 // stand in shared memory, and keys and values are loaded where they are used: registers hold the result.
-//   int D, DV, WARPS, SPLITS, KEYS = 16; bool TABLE, BYTES; what masks.cuh wants
+// New rows, which the caches do not have yet, are read where they come from; blocks share the work of writing them.
+//   int D, DV, WARPS, SPLITS, KEYS = 16; bool TABLE, BYTES, APPENDS; what masks.cuh wants, and where APPENDS new_rows.cuh
 #pragma once
 
-#include "kernels/cuda/attention/masks.cuh"
+#include "kernels/cuda/attention/new_rows.cuh"
 #include "kernels/cuda/attention/spans.cuh"
 #include "kernels/cuda/common/clusters.cuh"
 #include "kernels/cuda/common/matrix.cuh"
@@ -15,12 +16,15 @@
 namespace tw::cuda::attention_few_rows {
 
 constexpr int ROWS = 16, THREADS = WARPS * 32;
-constexpr int WIDE = DV % 64 == 0 ? 8 : 4; // neighbouring columns of values that a thread has
-constexpr float NONE = -3.4e38f;           // a top of nothing, which can be subtracted
+constexpr int WIDE = DV % 64 == 0 ? 8 : 4;                      // neighbouring columns of values that a thread has
+constexpr float NONE = -3.4e38f;                                // a top of nothing, which can be subtracted
+constexpr int PARTS = WARPS * SPLITS, COLUMNS = DV / SPLITS;    // of a row's result; what a block has of it in the end
+constexpr int GROUP = PARTS >= 32 ? 8 : PARTS >= 4 ? 4 : PARTS; // threads that add an element's parts
 
 constexpr bool LARGE = D > 128 || DV > 128;
 constexpr int PITCH = D + 8; // of queries in shared memory
 using Key = ByteOrHalf<BYTES>;
+constexpr bool TURNS = ROTARY > 0;
 
 // 8 and WIDE neighbours as they lie in memory.
 struct RawUnit
@@ -85,25 +89,144 @@ TW_INLINE u32 joinedHalves(u32 a, u32 b, bool high)
 {
     return __byte_perm(a, b, high ? 0x7632 : 0x5410);
 }
-TW_INLINE float loadCluster(u32 at)
+// Two neighbours to the shared memory of a block of the cluster, at `at` there.
+TW_INLINE void give(float* at, int block, float a, float b)
 {
-    float v;
-    asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(v) : "r"(at) : "memory");
+    if constexpr (SPLITS > 1)
+        storeCluster(addressAt(sharedAddress(at), block), a, b);
+    else
+        *reinterpret_cast<float2*>(at) = make_float2(a, b);
+}
+// Of GROUP neighbouring threads.
+TW_INLINE float groupMax(float v)
+{
+#pragma unroll
+    for (int n = 1; n < GROUP; n *= 2)
+        v = fmaxf(v, __shfl_xor_sync(~0u, v, n));
+    return v;
+}
+TW_INLINE float groupSum(float v)
+{
+#pragma unroll
+    for (int n = 1; n < GROUP; n *= 2)
+        v += __shfl_xor_sync(~0u, v, n);
     return v;
 }
 
-TW_KERNEL __launch_bounds__(THREADS) attention(const __grid_constant__ Args a)
+template <bool APPENDING>
+struct Kinds
+{
+    using All = Args;
+};
+template <>
+struct Kinds<true>
+{
+    using All = AppendingArgsOf<Key, Element>;
+};
+
+// The rows that a block writes into the caches: 8 elements a thread, of keys and behind them of values.
+template <class All>
+struct Append
+{
+    static constexpr int UNITS = (D + DV) / 8; // of a row
+    All const& a;
+    int batch, keyHead, first; // first: where new rows begin
+
+    TW_INLINE Append(All const& all, int image, int head) : a(all), batch(image), keyHead(head)
+    {
+        if constexpr (APPENDS)
+            first = a.fresh.index[batch];
+    }
+    TW_INLINE int units() const
+    {
+        if constexpr (APPENDS)
+            return a.fresh.rows * UNITS;
+        return 0;
+    }
+    TW_INLINE bool has(int key) const { return u32(key) - u32(first) < u32(a.fresh.rows); }
+    TW_INLINE bool hasAny(int key0) const // of KEYS
+    {
+        if constexpr (APPENDS)
+            return u32(key0) + u32(KEYS - 1) - u32(first) < u32(a.fresh.rows + KEYS - 1);
+        return false;
+    }
+    TW_INLINE Key const* keyRow(int i) const
+    {
+        return a.fresh.k + batch * a.fresh.kStride.batch + keyHead * a.fresh.kStride.head + i * a.fresh.kStride.row;
+    }
+    TW_INLINE Key const* valueRow(int i) const
+    {
+        return a.fresh.v + batch * a.fresh.vStride.batch + keyHead * a.fresh.vStride.head + i * a.fresh.vStride.row;
+    }
+    TW_INLINE Unit turned(f16 const* row, int i, int e) const
+    {
+        return turnedAt(row, e, a.fresh.cosines + batch * a.fresh.cosineBatch + i * a.fresh.cosineRow,
+                        a.fresh.sines + batch * a.fresh.sineBatch + i * a.fresh.sineRow);
+    }
+    TW_INLINE RawUnit key(int i, int e) const
+    {
+        if constexpr (TURNS) {
+            Unit const u = turned(reinterpret_cast<f16 const*>(keyRow(i)), i, e);
+            return {{u.v[0], u.v[1], u.v[2], u.v[3]}};
+        } else {
+            return loadRaw<RawUnit>(keyRow(i) + e, true);
+        }
+    }
+    TW_INLINE RawUnit fetch(int unit) const
+    {
+        int const i = unit / UNITS, e = unit % UNITS * 8;
+        return e < D ? key(i, e) : loadRaw<RawUnit>(valueRow(i) + e - D, true);
+    }
+    TW_INLINE void put(int unit, RawUnit const& what) const
+    {
+        u32 const at = u32(first) + u32(unit / UNITS);
+        if (at >= u32(a.sk))
+            return;
+        int const e = unit % UNITS * 8;
+        bool const isKey = e < D;
+        AttentionStrides const& to = isKey ? a.kStride : a.vStride;
+        Key const* const cache = reinterpret_cast<Key const*>(isKey ? a.k : a.v);
+        auto* const y =
+            const_cast<Key*>(cache + batch * to.batch + keyHead * to.head + at * to.row + (isKey ? e : e - D));
+        *reinterpret_cast<RawUnit*>(y) = what;
+    }
+};
+
+// Brings the rows that a warp begins with into L2 while the kernel in front still runs, which may yet write them: not into L1. Lengths may not be
+// what they will be: then these are others.
+TW_INLINE void prefetch(Args const& a, int rank, int warp, int lane, int keyHead, int batch)
+{
+    constexpr int MOST_STEPS = 2;
+    int const to = LENGTHS ? max(min(a.lengths[batch], a.sk), 0) : a.sk;
+    int const from = WINDOW ? max(to - a.sq + 1 - a.window, 0) / 16 * 16 : 0;
+    int const each = max(to - from + SPLITS * 16 - 1, 0) / (SPLITS * 16) * 16;
+    int const begin = from + rank * each, end = min(begin + each, to);
+    AttentionStrides const& stride = lane == 0 ? a.kStride : a.vStride;
+    int const size = lane == 0 ? D : DV;
+    auto const* const rows =
+        reinterpret_cast<Key const*>(lane == 0 ? a.k : a.v) + batch * stride.batch + keyHead * stride.head;
+    if (TABLE || lane > 1 || stride.row != size || reinterpret_cast<u64>(rows) % 16 != 0)
+        return;
+#pragma unroll
+    for (int i = 0; i < MOST_STEPS; ++i)
+        if (int const key = begin + (i * WARPS + warp) * KEYS; key < end)
+            prefetchToL2(rows + i64(key) * size, min(KEYS, end - key) * size * int(sizeof(Key)));
+}
+
+template <class All>
+TW_INLINE void attend(All const& a)
 {
     extern __shared__ __align__(16) u8 raw[];
-    float* const sums = reinterpret_cast<float*>(raw);           // [WARPS][ROWS][DV]
-    float* const tops = sums + WARPS * ROWS * DV;                // [WARPS][ROWS]
-    float* const weights = tops + WARPS * ROWS;                  // the same
-    float* const joined = weights + WARPS * ROWS;                // [2][ROWS]: the block's tops and weights
-    f16* const kept = reinterpret_cast<f16*>(joined + 2 * ROWS); // [ROWS][PITCH]: queries, where LARGE
+    float* const sums = reinterpret_cast<float*>(raw);                 // [PARTS][ROWS][COLUMNS]
+    float* const ends = sums + PARTS * ROWS * COLUMNS;                 // [PARTS][ROWS][2]: tops and weights
+    f16* const kept = reinterpret_cast<f16*>(ends + PARTS * ROWS * 2); // [ROWS][PITCH]: queries, where LARGE
     int const warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
     int const rank = SPLITS > 1 ? int(blockIdx.x) % SPLITS : 0, r0 = int(blockIdx.x) / SPLITS * ROWS;
     int const keyHead = blockIdx.y, batch = blockIdx.z, rows = a.headsPerKey * a.sq;
     releaseDependents();
+    if constexpr (SPLITS > 1)
+        clusterArrive();
+    prefetch(a, rank, warp, lane, keyHead, batch);
     waitForPrevious();
     int const known = LENGTHS ? max(min(a.lengths[batch], a.sk), 0) : a.sk, shift = known - a.sq;
     int row[2], head[2]; // query, and head, of this thread's rows g and g + 8
@@ -126,6 +249,7 @@ TW_KERNEL __launch_bounds__(THREADS) attention(const __grid_constant__ Args a)
     Key const* const v = reinterpret_cast<Key const*>(a.v) + batch * a.vStride.batch + keyHead * a.vStride.head;
     float const keyScale = BYTES ? a.keyScales[keyHead] : 1, valueScale = BYTES ? a.valueScales[keyHead] : 1;
     float const scale = a.scale * keyScale, capIn = a.capIn * keyScale;
+    Append<All> const append{a, batch, keyHead};
     RawUnit keys[2][LARGE ? 1 : D / 32];
     RawPart values[4][LARGE ? 1 : DV / (8 * WIDE)];
     // Elements from this image to the one whose key it is; behind the last key nothing is read.
@@ -137,34 +261,62 @@ TW_KERNEL __launch_bounds__(THREADS) attention(const __grid_constant__ Args a)
         int const own = batch % a.sharing;
         return (max(min(a.table[i64(batch) * a.sk + key], a.sharing - 1), 0) - own) * s.batch;
     };
-    auto keyAt = [&](int key0, int n, int c) {
+    // isNew: some of the warp's keys may be.
+    auto keyAt = [&](int key0, int n, int c, bool isNew) {
         int const key = key0 + n * 8 + g;
+        if constexpr (APPENDS)
+            if (isNew && key < end && append.has(key))
+                return append.key(key - append.first, c * 32 + t * 8);
         return loadRaw<RawUnit>(k + i64(key) * a.kStride.row + imageAt(key, a.kStride) + c * 32 + t * 8, key < end);
     };
-    auto valueAt = [&](int key0, int n, int c) {
+    auto valueAt = [&](int key0, int n, int c, bool isNew) {
         int const key = key0 + n / 2 * 8 + t * 2 + n % 2;
+        if constexpr (APPENDS)
+            if (isNew && key < end && append.has(key))
+                return loadRaw<RawPart>(append.valueRow(key - append.first) + c * 8 * WIDE + g * WIDE, true);
         return loadRaw<RawPart>(v + i64(key) * a.vStride.row + imageAt(key, a.vStride) + c * 8 * WIDE + g * WIDE,
                                 key < end);
     };
+    // Each in two texts, so that a warp without new keys does not ask for each key.
+    auto loadKeysOf = [&](int key0, bool isNew) {
+#pragma unroll
+        for (int n = 0; n < 2; ++n)
+#pragma unroll
+            for (int c = 0; c < D / 32; ++c)
+                keys[n][c] = keyAt(key0, n, c, isNew);
+    };
+    auto loadValuesOf = [&](int key0, bool isNew) {
+#pragma unroll
+        for (int n = 0; n < 4; ++n)
+#pragma unroll
+            for (int c = 0; c < DV / (8 * WIDE); ++c)
+                values[n][c] = valueAt(key0, n, c, isNew);
+    };
     auto loadKeys = [&](int key0) {
-        if constexpr (!LARGE)
-#pragma unroll
-            for (int n = 0; n < 2; ++n)
-#pragma unroll
-                for (int c = 0; c < D / 32; ++c)
-                    keys[n][c] = keyAt(key0, n, c);
+        if constexpr (!LARGE) {
+            if (append.hasAny(key0))
+                loadKeysOf(key0, true);
+            else
+                loadKeysOf(key0, false);
+        }
     };
     auto loadValues = [&](int key0) {
-        if constexpr (!LARGE)
-#pragma unroll
-            for (int n = 0; n < 4; ++n)
-#pragma unroll
-                for (int c = 0; c < DV / (8 * WIDE); ++c)
-                    values[n][c] = valueAt(key0, n, c);
+        if constexpr (!LARGE) {
+            if (append.hasAny(key0))
+                loadValuesOf(key0, true);
+            else
+                loadValuesOf(key0, false);
+        }
     };
     int key0 = begin + warp * KEYS;
     if (key0 < end)
         loadKeys(key0);
+    auto queryAt = [&](f16 const* q, int i, int e) {
+        if constexpr (TURNS)
+            return append.turned(q, i, e);
+        else
+            return loadUnit(q + e, true);
+    };
     u32 queries[LARGE ? 2 : D / 16][4];
     auto setQueries = [&](int c, int h, Unit const& u) { // of 32 elements
         queries[2 * c][h] = u.v[0];
@@ -177,7 +329,7 @@ TW_KERNEL __launch_bounds__(THREADS) attention(const __grid_constant__ Args a)
             int const of = i / (D / 8), at = i % (D / 8) * 8, r = min(r0 + of, rows - 1);
             f16 const* const q = a.q + batch * a.qStride.batch + (keyHead * a.headsPerKey + r / a.sq) * a.qStride.head +
                                  i64(r % a.sq) * a.qStride.row;
-            *reinterpret_cast<Unit*>(kept + of * PITCH + at) = loadUnit(q + at, true);
+            *reinterpret_cast<Unit*>(kept + of * PITCH + at) = queryAt(q, r % a.sq, at);
         }
         __syncthreads();
     } else {
@@ -186,9 +338,17 @@ TW_KERNEL __launch_bounds__(THREADS) attention(const __grid_constant__ Args a)
             f16 const* const q = a.q + batch * a.qStride.batch + head[h] * a.qStride.head + i64(row[h]) * a.qStride.row;
 #pragma unroll
             for (int c = 0; c < D / 32; ++c)
-                setQueries(c, h, loadUnit(q + c * 32 + t * 8, true));
+                setQueries(c, h, queryAt(q, row[h], c * 32 + t * 8));
         }
     }
+    // The first of the units that this thread writes is on its way before keys are waited for.
+    constexpr int WRITERS = SPLITS * THREADS;
+    int const writes = r0 == 0 ? append.units() : 0; // of all tiles of queries the first one
+    int unit = rank * THREADS + threadIdx.x;
+    RawUnit written = {};
+    if constexpr (APPENDS)
+        if (unit < writes)
+            written = append.fetch(unit);
     float slope[2] = {};
     if constexpr (SLOPES)
         for (int h = 0; h < 2; ++h)
@@ -208,7 +368,7 @@ TW_KERNEL __launch_bounds__(THREADS) attention(const __grid_constant__ Args a)
                 for (int h = 0; h < 2; ++h)
                     setQueries(0, h, *reinterpret_cast<Unit const*>(kept + (g + h * 8) * PITCH + c * 32 + t * 8));
                 for (int n = 0; n < 2; ++n)
-                    scoresOf(n, 0, keyAt(key0, n, c));
+                    scoresOf(n, 0, keyAt(key0, n, c, append.hasAny(key0)));
             }
         } else {
 #pragma unroll
@@ -267,7 +427,7 @@ TW_KERNEL __launch_bounds__(THREADS) attention(const __grid_constant__ Args a)
 #pragma unroll
             for (int n = 0; n < 4; ++n) {
                 if constexpr (LARGE)
-                    of[n] = widened<Part>(valueAt(key0, n, c));
+                    of[n] = widened<Part>(valueAt(key0, n, c, append.hasAny(key0)));
                 else
                     of[n] = widened<Part>(values[n][c]);
             }
@@ -277,78 +437,71 @@ TW_KERNEL __launch_bounds__(THREADS) attention(const __grid_constant__ Args a)
                     joinedHalves(of[2].v[j / 2], of[3].v[j / 2], j % 2));
         }
     }
-    // A row's numbers of all warps, then of all blocks.
+    if constexpr (APPENDS)
+        for (; unit < writes; unit += WRITERS) {
+            append.put(unit, written);
+            if (unit + WRITERS < writes)
+                written = append.fetch(unit + WRITERS);
+        }
+    // Warps give what they found of each row to the blocks of the cluster, which share the columns of the result.
+    __syncwarp(); // barriers want all lanes at once
+    if constexpr (SPLITS > 1)
+        clusterWait(); // all have begun
+    int const part = rank * WARPS + warp, real = last + 1 - r0;
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
         float const all = quadSum(sum[h]);
-        int const at = warp * ROWS + g + h * 8;
-        if (t == 0) {
-            tops[at] = top[h];
-            weights[at] = all;
-        }
+        int const r = g + h * 8;
+        if (r >= real)
+            continue;
+        for (int b = t; b < SPLITS; b += 4)
+            give(ends + (part * ROWS + r) * 2, b, top[h], all);
 #pragma unroll
-        for (int d = 0; d < DV / 8; ++d)
+        for (int c = 0; c < DV / (8 * WIDE); ++c)
 #pragma unroll
-            for (int e = 0; e < 2; ++e)
-                sums[at * DV + d / WIDE * 8 * WIDE + (t * 2 + e) * WIDE + d % WIDE] = out[d][h * 2 + e];
-    }
-    __syncthreads();
-    int const real = last + 1 - r0; // rows
-    if constexpr (WARPS > 1 || SPLITS > 1) {
-        for (int i = threadIdx.x; i < real * DV; i += THREADS) {
-            int const r = i / DV;
-            float high = NONE, all = 0, y = 0;
+            for (int e = 0; e < 2; ++e) {
+                int const column = c * 8 * WIDE + (t * 2 + e) * WIDE;
+                float* const to = sums + (part * ROWS + r) * COLUMNS + column % COLUMNS;
 #pragma unroll
-            for (int w = 0; w < WARPS; ++w)
-                high = fmaxf(high, tops[w * ROWS + r]);
-#pragma unroll
-            for (int w = 0; w < WARPS; ++w) {
-                float const factor = exp2Of(tops[w * ROWS + r] - high);
-                all += weights[w * ROWS + r] * factor;
-                y += sums[w * ROWS * DV + i] * factor;
+                for (int j = 0; j < WIDE; j += 2)
+                    give(to + j, column / COLUMNS, out[c * WIDE + j][h * 2 + e], out[c * WIDE + j + 1][h * 2 + e]);
             }
-            sums[i] = y;
-            if (i % DV == 0) {
-                joined[r] = high;
-                joined[ROWS + r] = all;
-            }
-        }
-    } else {
-        for (int i = threadIdx.x; i < 2 * ROWS; i += THREADS)
-            joined[i] = tops[i]; // weights lie behind them
     }
-    __syncwarp(); // the barrier wants all lanes at once
+    __syncwarp();
     if constexpr (SPLITS > 1)
         clusterSync();
     else
         __syncthreads();
-    u32 const sumsAt = sharedAddress(sums), joinedAt = sharedAddress(joined);
-    for (int i = rank * THREADS + threadIdx.x; i < real * DV; i += SPLITS * THREADS) {
-        int const r = i / DV, of = (r0 + r) % a.sq, ofHead = keyHead * a.headsPerKey + (r0 + r) / a.sq;
-        float high = NONE, all = 0, y = 0;
-        if constexpr (SPLITS > 1) {
-            float highs[SPLITS];
+    int const elements = real * COLUMNS;
+    for (int begin = 0; begin < elements; begin += THREADS / GROUP) {
+        int const i = begin + threadIdx.x / GROUP, known = min(i, elements - 1), r = known / COLUMNS;
+        float tops[PARTS / GROUP], high = NONE, all = 0, y = 0;
 #pragma unroll
-            for (int b = 0; b < SPLITS; ++b)
-                high = fmaxf(high, highs[b] = loadCluster(addressAt(joinedAt + r * 4, b)));
+        for (int n = 0; n < PARTS / GROUP; ++n)
+            high = fmaxf(high, tops[n] = ends[((n * GROUP + threadIdx.x % GROUP) * ROWS + r) * 2]);
+        high = groupMax(high);
 #pragma unroll
-            for (int b = 0; b < SPLITS; ++b) {
-                float const factor = exp2Of(highs[b] - high);
-                all += loadCluster(addressAt(joinedAt + (ROWS + r) * 4, b)) * factor;
-                y += loadCluster(addressAt(sumsAt + i * 4, b)) * factor;
-            }
-        } else {
-            high = joined[r];
-            all = joined[ROWS + r];
-            y = sums[i];
+        for (int n = 0; n < PARTS / GROUP; ++n) {
+            int const at = (n * GROUP + threadIdx.x % GROUP) * ROWS + r;
+            float const factor = exp2Of(tops[n] - high);
+            all += ends[at * 2 + 1] * factor;
+            y += sums[at * COLUMNS + known % COLUMNS] * factor;
         }
+        all = groupSum(all);
+        y = groupSum(y);
+        if (i >= elements || threadIdx.x % GROUP != 0)
+            continue;
+        int const of = (r0 + r) % a.sq, ofHead = keyHead * a.headsPerKey + (r0 + r) / a.sq;
         float const result = seesNone(a, span, of) ? 0 : y * valueScale / withSink(a, ofHead, all, high);
-        f16* const to = a.y + batch * a.yStride.batch + ofHead * a.yStride.head + i64(of) * a.yStride.row + i % DV;
+        f16* const to = a.y + batch * a.yStride.batch + ofHead * a.yStride.head + i64(of) * a.yStride.row +
+                        rank * COLUMNS + i % COLUMNS;
         to->bits = u16(packHalves(result, 0));
     }
-    __syncwarp();
-    if constexpr (SPLITS > 1)
-        clusterSync(); // nobody leaves while others read
+}
+
+TW_KERNEL __launch_bounds__(THREADS) attention(const __grid_constant__ Kinds<APPENDS>::All a)
+{
+    attend(a);
 }
 
 } // namespace tw::cuda::attention_few_rows

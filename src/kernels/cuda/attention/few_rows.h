@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/cuda/attention/few_rows_params.h"
 #include "kernels/cuda/attention/masks.h"
 #include "kernels/cuda/attention/mma_f16.h"
 #include "kernels/cuda/common/tensor_map.h"
@@ -15,11 +16,15 @@ namespace tw::cuda::attention_few_rows {
 struct Spec
 {
     int headDim = 64, valueDim = 64; // multiples of 32 up to 256
-    int warps = 4;                   // 1, 2, 4, 8
+    int warps = 4;                   // 1, 2, 4, 8, 16
     int splits = 1;                  // blocks of a cluster: 1, 2, 4, 8; above 1 for capability 9.0
     int64_t headsPerKey = 1;
     bool table = false; // keys are of several images, see Args
     bool bytes = false; // keys and values
+    // New rows are written into the caches (AppendingArgs); of queries and new keys the first `rotary` elements are turned.
+    bool appends = false;
+    int rotary = 0; // halves, or whole, of them are multiples of 8
+    bool interleaved = false, cosinesByPair = false, sinesByPair = false;
     AttentionMasks masks;
 
     static constexpr int kRows = 16; // of a tile: queries and heads that share keys
@@ -27,10 +32,12 @@ struct Spec
     bool isLarge() const { return headDim > 128 || valueDim > 128; } // queries stand in shared memory
     int64_t sharedBytes() const
     {
-        return int64_t(warps * kRows * (valueDim + 2) + kRows * 2) * 4 + (isLarge() ? kRows * (headDim + 8) * 2 : 0);
+        return int64_t(warps * kRows * (valueDim + 2 * splits)) * 4 + (isLarge() ? kRows * (headDim + 8) * 2 : 0);
     }
     std::string name() const; // "attention_f16_few_d64_w4_s8"
 };
+
+using AppendingArgs = AppendingArgsOf<void, void>;
 
 char const* unsupported(Spec const& spec); // null, or why there is no such kernel
 std::string source(Spec const& spec);

@@ -22,4 +22,12 @@ TW_INLINE void waitForPrevious()
 #endif
 }
 
+// Has bytes brought into L2, and not into L1, which keeps what it has when another multiprocessor writes. Addresses and sizes are multiples of 16.
+TW_INLINE void prefetchToL2(void const* at, int bytes)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(at), "r"(bytes) : "memory");
+#endif
+}
+
 } // namespace tw::cuda

@@ -8,7 +8,7 @@ namespace tw::test {
 
 namespace {
 
-constexpr int64_t kWidth = 16, kInner = 24;
+constexpr int64_t kStepWidth = 16, kStepInner = 24;
 
 // A norm, a product with a bias, and a residual behind another product.
 struct NormedStep
@@ -21,7 +21,7 @@ struct NormedStep
 
 void makeStep(GraphMaker& m, NormedStep const& o = {})
 {
-    ir::Value* const x = m.input("x", {1, o.rows, kWidth}, o.type);
+    ir::Value* const x = m.input("x", {1, o.rows, kStepWidth}, o.type);
     auto constant = [&](char const* name, Extents const& dims) { return m.constant(name, dims, {}, o.type); };
     auto apply = [&](ir::Value* a, ir::Value* b, char const* name) {
         return m.add(ops::elementwise::def(), ops::elementwise::Attrs(ops::elementwise::Operation::kSum), {a, b}, name);
@@ -32,11 +32,11 @@ void makeStep(GraphMaker& m, NormedStep const& o = {})
     ops::layer_norm::Attrs a;
     a.axis = o.axis;
     ir::Value* y =
-        m.add(ops::layer_norm::def(), a, {x, constant("gamma", {kWidth}), constant("beta", {kWidth})}, "norm");
+        m.add(ops::layer_norm::def(), a, {x, constant("gamma", {kStepWidth}), constant("beta", {kStepWidth})}, "norm");
     if (o.asked)
         y->producer->precision = {*o.asked, true};
-    y = apply(product(y, constant("up", {1, kWidth, kInner}), "fc"), constant("b", {1, 1, kInner}), "bias");
-    y = apply(product(y, constant("down", {1, kInner, kWidth}), "proj"), x, "residual");
+    y = apply(product(y, constant("up", {1, kStepWidth, kStepInner}), "fc"), constant("b", {1, 1, kStepInner}), "bias");
+    y = apply(product(y, constant("down", {1, kStepInner, kStepWidth}), "proj"), x, "residual");
     m.output(y, "y");
 }
 
@@ -47,8 +47,8 @@ std::string afterPasses(NormedStep const& o, ir::SymbolTable const* firstProfile
     if (!o.rows.isConst())
         m.g.symbols["S"].range = {1, 512};
     NullLog log;
-    auto const changed = passes::run(
-        m.g, {{.target = kGpu, .permits = {Permission::kHalf}, .firstProfile = firstProfile}, log});
+    auto const changed =
+        passes::run(m.g, {{.target = kGpu, .permits = {Permission::kHalf}, .firstProfile = firstProfile}, log});
     EXPECT_TRUE(changed.ok()) << changed.error().message;
     return nodesOf(m.g);
 }

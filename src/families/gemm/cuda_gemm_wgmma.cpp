@@ -19,8 +19,8 @@ constexpr size_t kMostConfigs = 8, kMostMmaConfigs = 6, kMostPaddedConfigs = 4, 
 
 DataType typeOf(Problem const& p, GemmAlgorithm algorithm)
 {
-    using enum GemmAlgorithm;
-    bool const half = algorithm == kHalf || algorithm == kHalfMma || algorithm == kNorm || algorithm == kFirst;
+    bool const half = algorithm == GemmAlgorithm::kHalf || algorithm == GemmAlgorithm::kHalfMma ||
+                      algorithm == GemmAlgorithm::kNorm || algorithm == GemmAlgorithm::kFirst;
     return half                                ? narrowOr(DataType::kHalf, p.inputs[0].type)
            : algorithm == GemmAlgorithm::kInt8 ? DataType::kInt8
                                                : DataType::kFloat;

@@ -2,14 +2,14 @@
 // Makes one node of a norm of few rows and the product that reads them.
 //   before: n = layer_norm(x, gamma, beta), y = f(n w + b + r)    after: y = matrix_multiply(x, gamma w, beta w + b, r),
 // which normalizes the rows of x first; the same of RMSNorm. gamma w and beta w + b are constants of the engine, with
-// recipes for refits. A step of a decoder reads one row for each sequence: a norm of it is a kernel of 1.8 us, as long as
-// a product, while the product's own kernel has the time to measure its rows (H200).
-// In FP16 on GPUs of capability 9.0, where the first optimization profile, for which the graph is made, has up to 16 rows; the
-// tuner still has two kernels, one after the other, for other profiles and to choose. Where several products read the norm, each of them
-// normalizes. Expects Form::kFused: products have their biases, residuals, activations and gates. Stands after
-// lower_precision, where types are known; where the clock chooses them, it runs once more. The op's reference is the
-// oracle: the node has no body.
-// Leaves alone: norms that others than products read, weights that others read, too, or that FP16 could not hold as well
+// recipes for refits. A step of a decoder reads one row for each sequence: a norm of it is a kernel of 1.8 us, nearly as
+// long as a product, whose own kernel has the time to measure the rows (H200).
+// In FP16 on GPUs of capability 9.0, where the first optimization profile, for which the graph is made, has up to 16
+// rows; the tuner still has two kernels, one after the other, for other profiles and to choose. Where several products
+// read the norm, each of them normalizes. Expects Form::kFused: products have their biases, residuals, activations and
+// gates. Stands after lower_precision, where types are known; where the clock chooses them, it runs once more. The op's
+// reference is the oracle: the node has no body.
+// Leaves alone: norms that others than products read, weights that others read, too, or that FP16 would not hold as well
 // with gamma in them, and nodes whose wishes of the user differ.
 #include <algorithm>
 #include <cmath>
@@ -131,11 +131,15 @@ public:
     bool isFine(Blob const& matrix) const
     {
         constexpr double kLeast = 0x1p-15; // of a column's usual size, where steps are 2^-24
-        std::vector<double> const before = squares(elementsOf(&w_)),
-                                  after = squares({kType, matrixDims(), bytes(matrix)});
-        for (int64_t j = 0; j < n_; ++j)
-            if (!std::isfinite(after[size_t(j)]) ||
-                (before[size_t(j)] > 0 && after[size_t(j)] < kLeast * kLeast * double(k_)))
+        std::vector<double> const after = squares({kType, matrixDims(), bytes(matrix)});
+        auto const isSmall = [&](double sum) { return sum < kLeast * kLeast * double(k_); };
+        if (!std::ranges::all_of(after, [](double sum) { return std::isfinite(sum); }))
+            return false;
+        if (std::ranges::none_of(after, isSmall))
+            return true;
+        std::vector<double> const before = squares(elementsOf(&w_));
+        for (size_t j = 0; j < after.size(); ++j)
+            if (isSmall(after[j]) && before[j] > 0) // not what was zeros before
                 return false;
         return true;
     }
@@ -259,6 +263,7 @@ Result<bool> run(ir::Graph& g, PassContext const& ctx)
             TW_TRY(fuse(g, norm, f));
         }
         g.eraseNode(&norm);
+        g.eraseUnusedValues(); // weights of all layers would be there twice
         return true;
     });
 }

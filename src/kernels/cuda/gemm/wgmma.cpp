@@ -140,8 +140,9 @@ char const* unsupported(Spec const& s)
         return "TMA stores rows in steps of 16 bytes, of tiles that are neither split nor swapped";
     if (s.split > 1 && s.sumsBytes() == 0 && int64_t(s.tileP) * s.tileQ * 4 > s.stages * s.stageBytes())
         return "the sums of a split tile do not fit into its stages";
-    if (s.gated && (s.swap || s.norm || s.image || s.residual || s.tileQ % (16 * s.split)))
-        return "gates and what they let through are columns of a tile, whose products nothing is added to";
+    if (s.gated && (s.norm || s.image || s.residual || (s.swap ? s.single : s.tileQ % (16 * s.split) != 0)))
+        return "gates and what they let through are columns of a tile (of FP16: or rows), whose products nothing is "
+               "added to";
     if (s.norm && (s.norm < 2 || s.norm > 8 || !s.copies || s.image || s.multicast > 1 ||
                    (s.pingPong ? s.tileP : s.tileP / s.groups) != 64))
         return "a norm is taken by 2 to 8 blocks, of 64 rows for a warpgroup that leave by TMA";

@@ -158,8 +158,10 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
             RowEnds<INTEGERS> rowEnds[SWAP ? BLOCKS : 1];
             if constexpr (SWAP)
 #pragma unroll
-                for (int b = 0; b < BLOCKS; ++b)
+                for (int b = 0; b < BLOCKS; ++b) {
                     rowEnds[b].take(a, row0 + b * 64 + lane / 4);
+                    takeGateBias(a, rowEnds[b], row0 + b * 64 + lane / 4);
+                }
             OwnColumns ownColumns[SWAP ? BLOCKS : 1];
             if constexpr (SWAP && FIRST_NORM > 0)
 #pragma unroll
@@ -302,7 +304,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
                     if constexpr (FIRST_NORM > 0)
                         normalizeSums(*firstNorm, v, ownColumns[SWAP ? b : 0], rowsAt, row0 + b * 64, column0, lane);
                     if constexpr (SWAP)
-                        writeColumns(a, v, rowEnds[b].v, row0 + b * 64, column0, t.batch, lane);
+                        leaveByColumns(a, v, rowEnds[b].v, row0 + b * 64, column0, t.batch, lane);
                     else
                         leaveByRows(a, v, row0 + b * 64, column0, t.batch, stage, biasAt, ahead,
                                     !LATE && b + 1 < BLOCKS ? row0 + b * 64 + 64 : -1, lane);
@@ -339,7 +341,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
                     if constexpr (FIRST_NORM > 0)
                         normalizeSums(*firstNorm, d[b], ownColumns[SWAP ? b : 0], rowsAt, row0 + b * 64, column0, lane);
                     if constexpr (SWAP)
-                        writeColumns(a, d[b], rowEnds[b].v, row0 + b * 64, column0, t.batch, lane);
+                        leaveByColumns(a, d[b], rowEnds[b].v, row0 + b * 64, column0, t.batch, lane);
                     else
                         leaveByRows(a, d[b], row0 + b * 64, column0, t.batch, stage, biasAt, ahead,
                                     !LATE && b + 1 < BLOCKS ? row0 + b * 64 + 64 : -1, lane);

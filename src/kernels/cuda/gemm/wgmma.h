@@ -66,8 +66,8 @@ struct Spec : Epilogue
     int64_t storeAlignment() const { return integers ? 16 / storeBytes() : alignment(); }
     // Whether kernels that copy y bring the residual the same way, by a map that is y's but for its strides.
     bool bringsResidual() const { return integers ? residualBytes() == storeBytes() : residual; }
-    int tileY() const { return gated ? tileQ / 2 : tileQ; } // columns of y, unless swapped
-    int sums() const;                                       // of a thread
+    int tileY() const { return gated && !swap ? tileQ / 2 : tileQ; } // columns of y, unless swapped
+    int sums() const;                                                // of a thread
     int sumRegisters() const { return sums() * (tf32x3 ? 2 : 1); }
     bool redistributes() const; // registers, from the copying warps (then four) to those that multiply
     int threads() const { return groups * 128 + (redistributes() ? 128 : 32) + (firstNorm ? kFirstWarps * 32 : 0); }

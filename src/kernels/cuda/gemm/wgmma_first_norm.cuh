@@ -13,11 +13,13 @@ namespace tw::cuda::gemm_f16 {
 
 constexpr int FIRST_BARRIER = 6; // bar.sync's: of these warps and of those that multiply
 
-// f(number) for the numbers of a row that are the lane's: units of 16 bytes, eight of them on their way at once.
+// The sum over a row of f(number), for all lanes: each takes units of 16 bytes, eight of them on their way at once, and adds
+// to eight sums, so that none waits for another.
 template <class F>
-TW_INLINE void eachOfRow(Unit const* row, int units, int lane, F f)
+TW_INLINE float sumOfRow(Unit const* row, int units, int lane, F f)
 {
     constexpr int AT_ONCE = 8;
+    float part[8] = {};
 #pragma unroll 1
     for (int first = lane; first < units; first += 32 * AT_ONCE) {
         Unit x[AT_ONCE];
@@ -30,17 +32,19 @@ TW_INLINE void eachOfRow(Unit const* row, int units, int lane, F f)
             if (first + i * 32 < units)
 #pragma unroll
                 for (int e = 0; e < 4; ++e) {
-                    f(lowHalf(x[i].v[e]));
-                    f(highHalf(x[i].v[e]));
+                    part[e * 2] += f(lowHalf(x[i].v[e]));
+                    part[e * 2 + 1] += f(highHalf(x[i].v[e]));
                 }
     }
-}
-TW_INLINE float sumOfWarp(float v)
-{
+#pragma unroll
+    for (int step = 4; step > 0; step /= 2)
+#pragma unroll
+        for (int e = 0; e < step; ++e)
+            part[e] += part[e + step];
 #pragma unroll
     for (int d = 16; d > 0; d /= 2)
-        v += __shfl_xor_sync(~0u, v, d);
-    return v;
+        part[0] += __shfl_xor_sync(~0u, part[0], d);
+    return part[0];
 }
 // Mean and scale of rows first .. first + count, as far as there are such, to shared memory: a warp for each, in turn.
 TW_INLINE void measureRows(FirstNorm const& p, u32 to, int first, int count, int warp, int lane)
@@ -49,13 +53,11 @@ TW_INLINE void measureRows(FirstNorm const& p, u32 to, int first, int count, int
     int const end = min(first + count, p.rows), units = p.k / 8;
     for (int r = first + warp; r < end; r += FIRST_WARPS) {
         auto const* const row = reinterpret_cast<Unit const*>(static_cast<Narrow const*>(p.a) + r * p.lda);
-        float mean = 0, squares = 0;
-        if constexpr (FIRST_NORM == 1) {
-            eachOfRow(row, units, lane, [&](float v) { mean += v; });
-            mean = sumOfWarp(mean) / float(p.k);
-        }
-        eachOfRow(row, units, lane, [&](float v) { squares += (v - mean) * (v - mean); });
-        float const scale = rsqrtf(sumOfWarp(squares) / float(p.k) + p.epsilon);
+        float mean = 0;
+        if constexpr (FIRST_NORM == 1)
+            mean = sumOfRow(row, units, lane, [](float v) { return v; }) / float(p.k);
+        float const squares = sumOfRow(row, units, lane, [=](float v) { return (v - mean) * (v - mean); });
+        float const scale = rsqrtf(squares / float(p.k) + p.epsilon);
         if (lane == 0) {
             storeShared(to + r * 8, __float_as_uint(mean));
             storeShared(to + r * 8 + 4, __float_as_uint(scale));

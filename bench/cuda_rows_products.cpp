@@ -219,6 +219,34 @@ std::vector<Row> productRows()
         }
         list.push_back(std::move(row));
     }
+    // A token of decoders (GPT-2, Qwen2.5-0.5B, TinyLlama): products by themselves, and with the norm in front of them. n: of
+    // both halves where they are gated.
+    struct Step
+    {
+        char const* size;
+        int64_t m, n, k;
+        matrix_multiply::FirstNorm norm;
+        bool gated;
+    };
+    using enum matrix_multiply::FirstNorm;
+    static constexpr Step kSteps[] = {
+        {"1x2304x768", 1, 2304, 768, kLayer, false},   {"1x3072x768", 1, 3072, 768, kLayer, false},
+        {"1x1152x896", 1, 1152, 896, kRms, false},     {"1x9728x896", 1, 9728, 896, kRms, true},
+        {"1x2560x2048", 1, 2560, 2048, kRms, false},   {"1x11264x2048", 1, 11264, 2048, kRms, true},
+        {"16x2304x768", 16, 2304, 768, kLayer, false}, {"8x11264x2048", 8, 11264, 2048, kRms, true}};
+    for (Step const& s : kSteps)
+        for (bool normed : {false, true}) {
+            matrix_multiply::Attrs a;
+            a.gated = s.gated;
+            a.firstNorm = normed ? s.norm : kNone;
+            a.epilogue.activation = s.gated ? FusedActivation(FusedKind::kSwish) : FusedActivation();
+            list.push_back({std::string("step_") + s.size + (normed ? "_of_norm" : ""),
+                            matrix_multiply::def(),
+                            a.clone(),
+                            {{h, {s.m, s.k}}, {h, {s.k, s.n}}, {h, {s.n}}},
+                            2.0 * double(s.m * s.n * s.k),
+                            2});
+        }
     list.push_back({"product_batch_384x128x128x64",
                     matrix_multiply::def(),
                     std::make_unique<matrix_multiply::Attrs>(),

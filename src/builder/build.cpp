@@ -147,6 +147,7 @@ Result<void> build(plan::Contents& contents, Options const& given)
     auto passing = std::make_optional<tune::Phases::Scope>(phases, "passes");
     TW_TRY(narrowToStatic(contents, log));
     TW_TRY(bindRanges(contents));
+    options.firstProfile = runtime::symbolRanges(g, contents.profiles[0]);
     TW_TRY(ir::verify(g));
     if (options.refittable)
         TW_TRY(recipes.addSources(g));

@@ -21,6 +21,7 @@ struct Options
     std::shared_ptr<cuda::Target const> cuda; // the GPU that they are chosen for; null: the CPU
     bool refittable = false;
     recipe::Recipes* recipes = nullptr; // set by build()
+    ir::SymbolTable firstProfile;       // set by build(): the symbols' ranges in it
     passes::Ranges ranges;              // of setDynamicRange() and calibration
     passes::PrecisionConstraints constraints = passes::PrecisionConstraints::kIgnore;
     FormatPolicy formats = FormatPolicy::kLeastTime;

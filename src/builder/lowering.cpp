@@ -92,7 +92,8 @@ passes::PassContext passContext(Options const& options, Log& log)
              .permits = options.tune.permits,
              .constraints = options.constraints,
              .recipes = options.recipes,
-             .ranges = options.ranges.empty() ? nullptr : &options.ranges},
+             .ranges = options.ranges.empty() ? nullptr : &options.ranges,
+             .firstProfile = options.firstProfile.empty() ? nullptr : &options.firstProfile},
             log};
 }
 

@@ -16,8 +16,8 @@ std::remove_pointer_t<Run> removeDead, fuseAppendAttention, packedRows, integerC
     fuseShuffleReduce, fuseReduce, fuseLogSoftmax, sinkReshapes, cancelMovements, pixelsToRows, patchesToMatmul,
     convolutionToMatmul, mergeMatmuls, mergeUnrolledProducts, mergeConvolutions, joinFunctions, sumIntoScatter,
     fuseActivation, fuseEpilogue, multiplyByReciprocals, fusePointwise, fuseExpandedDepthwise, copyConstantActivations,
-    fuseGate, fuseMatmulNorm, fuseResultQuantization, moveQuantization, keepIntegerWeights, quantizeRanges,
-    fuseQuantization, fuseByteTables, lowerPrecision, shareNodes, shareConstants;
+    fuseGate, fuseNormMatmul, fuseMatmulNorm, fuseResultQuantization, moveQuantization, keepIntegerWeights,
+    quantizeRanges, fuseQuantization, fuseByteTables, lowerPrecision, shareNodes, shareConstants;
 
 // Of quantize_ranges: whether the user has decided.
 bool wantsIntegers(ir::Graph const& g, PassContext const& ctx);

@@ -42,6 +42,8 @@ struct PassSettings
     Ranges const* ranges = nullptr; // null: there are none
     // Layers of sums that quantize_ranges leaves in floating point; null: none.
     std::set<std::string> const* floatLayers = nullptr;
+    // What the first optimization profile, for which the graph is made, gives symbols; null: what they have in the graph.
+    ir::SymbolTable const* firstProfile = nullptr;
 };
 struct PassContext : PassSettings
 {

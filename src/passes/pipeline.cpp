@@ -69,6 +69,7 @@ std::vector<Pass> const& pipeline()
         {"copy_constant_activations", copyConstantActivations, Form::kFused, Form::kFused, 0},
         {"lower_precision", lowerPrecision, Form::kFused, Form::kFused, 0},
         // Where the clock chooses types, the builder runs what stands from here on again.
+        {"fuse_norm_matmul", fuseNormMatmul, Form::kFused, Form::kFused, 0},
         {"fuse_matmul_norm", fuseMatmulNorm, Form::kFused, Form::kFused, 0},
         {"fuse_result_quantization", fuseResultQuantization, Form::kFused, Form::kFused, 0},
         {"fuse_append_attention", fuseAppendAttention, Form::kFused, Form::kFused, 0},

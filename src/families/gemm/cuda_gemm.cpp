@@ -17,9 +17,17 @@ bool isKnown(ir::Value const& v, size_t fromEnd)
 
 Support supportsNorm(Problem const& p, bool wanted)
 {
+    if (matrix_multiply::hasFirstNorm(*p.node))
+        return Support::no("does not normalize the rows of input 0");
     if (matrix_multiply::hasNorm(*p.node) == wanted)
         return Support::yes();
     return Support::no(wanted ? "normalizes rows always" : "does not normalize rows");
+}
+
+Support supportsFirstNorm(Problem const& p)
+{
+    return matrix_multiply::hasFirstNorm(*p.node) ? Support::yes()
+                                                  : Support::no("normalizes the rows of input 0 always");
 }
 
 Support supportsProductAlone(Problem const& p)

@@ -18,6 +18,7 @@ enum class GemmAlgorithm : int
     kInt8,    // i8, with the end that such sums have
     kTf32x3,  // FP32, 3xTF32: each factor as two TF32 numbers
     kFloat,   // FP32, exact
+    kFirst,   // kHalf, of rows that are normalized first
 };
 
 // What tactics have in common that compute by the same kernels.
@@ -30,7 +31,7 @@ struct GemmTactics
 };
 
 // By the kernel of kernels/cuda/gemm/wgmma.h (compute capability 9.0), or, kHalfMma, by that of mma.h beside it (8.0 and
-// later, operands that lie in any way). kInt8: b that is constant may lie in any way, else k is contiguous in rows of whole
+// later, operands that lie in any way). kFirst: up to 16 rows. kInt8: b that is constant may lie in any way, else k is contiguous in rows of whole
 // 16 bytes. kTf32x3: b is constant, and a is split by a kernel of its own. The config is the kernel's tile: {tileP, tileQ,
 // stages, groups, pingPong, split, multicast, swap, copies}, and norm where rows are normalized, or stepBytes and ahead of
 // i8; or {tileM, tileN, warpsM, warpsN, stages, split, whether operands are copied first}. But kFloat.
@@ -50,10 +51,12 @@ extern GemmTactics const kCudaGemvI8;
 // kHalf, or kInt8, whose constant b follows 2:4 along the summed dimension (tactic/sparsity.h), by the kernel of
 // kernels/cuda/gemm/wgmma_sparse.h. The config is its tile: {tileP, tileQ, stages, multicast}.
 extern GemmTactics const kCudaGemmSparse;
+// The other way round: rows that are normalized first by a kernel of their own, and kHalf or kHalfMma of kCudaGemm.
+extern GemmTactics const kCudaNormThenGemm;
 // kHalf of kCudaGemm, and LayerNorm after it by a kernel of its own that reads y back, a warp for each row.
 extern GemmTactics const kCudaGemmThenNorm;
 // The generated plain matrix product, of floats or, with the end of integers, of i8: tiles of 64 x 64 in shared memory, any
-// strides. A norm, where there is one, by a kernel of its own.
+// strides. Norms, where there are any, by kernels of their own.
 std::unique_ptr<CudaKernels> plainGemm(Problem const& problem, Config const& config);
 
 // `narrow`: the type of what is FP16 above.
@@ -78,8 +81,10 @@ constexpr CudaTactic gemmTactic(char const* name, int version = 1)
 bool isPresent(Problem const& problem, int input);
 // Whether that dimension of `v`, counted from the last one, is known when the engine is built.
 bool isKnown(ir::Value const& v, size_t fromEnd);
-// No where rows are normalized, or (`wanted`) where they are not.
+// No where rows are normalized, or (`wanted`) where they are not; and where those of a are first.
 Support supportsNorm(Problem const& problem, bool wanted);
+// No where the rows of a are not normalized first.
+Support supportsFirstNorm(Problem const& problem);
 // Refuses gated products, and norms.
 Support supportsProductAlone(Problem const& problem);
 matrix_multiply::Geometry geometryOf(Problem const& problem, bool atMaximum);

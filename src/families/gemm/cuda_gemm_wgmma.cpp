@@ -19,8 +19,8 @@ constexpr size_t kMostConfigs = 8, kMostMmaConfigs = 6, kMostPaddedConfigs = 4, 
 
 DataType typeOf(Problem const& p, GemmAlgorithm algorithm)
 {
-    bool const half =
-        algorithm == GemmAlgorithm::kHalf || algorithm == GemmAlgorithm::kHalfMma || algorithm == GemmAlgorithm::kNorm;
+    bool const half = algorithm == GemmAlgorithm::kHalf || algorithm == GemmAlgorithm::kHalfMma ||
+                      algorithm == GemmAlgorithm::kNorm || algorithm == GemmAlgorithm::kFirst;
     return half                                ? narrowOr(DataType::kHalf, p.inputs[0].type)
            : algorithm == GemmAlgorithm::kInt8 ? DataType::kInt8
                                                : DataType::kFloat;
@@ -75,7 +75,11 @@ Resolved resolve(Problem const& p, GemmAlgorithm algorithm)
     spec.gated = operations.gated;
     spec.aligned = nKnown && g.n / (spec.gated ? 2 : 1) % spec.storeAlignment() == 0;
     s.isMma = algorithm == GemmAlgorithm::kHalfMma;
-    spec.copies = spec.aligned && !spec.single && !s.isMma;
+    if (algorithm == GemmAlgorithm::kFirst) {
+        spec.firstNorm = int(operations.firstNorm);
+        s.epsilon = operations.firstEpsilon;
+    }
+    spec.copies = spec.aligned && !spec.single && !s.isMma && !spec.firstNorm;
     int packed = 0;
     if (spec.bias && (!spec.single || spec.gated)) // floats are what the kernel reads
         s.biasAt = packed++;
@@ -84,6 +88,8 @@ Resolved resolve(Problem const& p, GemmAlgorithm algorithm)
         packed += 2;
         s.epsilon = operations.epilogue.epsilon;
     }
+    if (operations.firstNorm == matrix_multiply::FirstNorm::kLayer && spec.firstNorm)
+        s.sumsAt = packed++;
     s.columnsA = spec.aAlongK ? g.k : g.m;
     s.rowsB = spec.bAlongK ? g.n : g.k;
     s.columnsB = spec.bAlongK ? g.k : g.n;
@@ -278,14 +284,14 @@ Support supports(Problem const& p, GemmAlgorithm algorithm)
         TW_SUPPORTS(sizesAreKnown(operations, a, b));
     if (isMma && supports(p, GemmAlgorithm::kHalf).ok && !resolve(p, GemmAlgorithm::kHalf).pads())
         return Support::no("tensor cores take these operands in a faster way");
-    if (tf32x3 && !p.inputs[1].constant)
+    if ((tf32x3 || algorithm == GemmAlgorithm::kFirst) && !p.inputs[1].constant)
         return Support::no("the second operand is no constant");
     Resolved const s = resolve(p, algorithm);
     for (bool const most : {false, true}) {
         Product const product = productOf(s, geometryOf(p, most));
         if (char const* const why = unsupported(s, product.shape))
             return Support::no(why);
-        if ((tf32x3 || normalizes) && (product.outer.volume() != 1 || product.shape.batch != 1))
+        if ((tf32x3 || normalizes || s.spec.firstNorm) && (product.outer.volume() != 1 || product.shape.batch != 1))
             return Support::no("collections that have their own second operands");
         if (normalizes && kernel::normCandidates(s.spec, product.shape, p.target.cuda->multiprocessors, 1).empty())
             return Support::no("rows that 2 to 8 blocks cannot hold in tiles of 128 to 256 columns");
@@ -299,7 +305,9 @@ Support supports(Problem const& p, GemmAlgorithm algorithm)
 } // namespace gemm_f16
 
 constinit GemmTactics const kCudaGemm{[](Problem const& p, GemmAlgorithm algorithm) {
-                                          TW_SUPPORTS(supportsNorm(p, algorithm == GemmAlgorithm::kNorm));
+                                          TW_SUPPORTS(algorithm == GemmAlgorithm::kFirst
+                                                          ? supportsFirstNorm(p)
+                                                          : supportsNorm(p, algorithm == GemmAlgorithm::kNorm));
                                           return gemm_f16::supports(p, algorithm);
                                       },
                                       gemm_f16::configs, gemm_f16::estimate, gemm_f16::generate};

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <vector>
 
 #include "base/types.h"
 #include "families/gemm/cuda_gemm_wgmma_run.h"
+#include "tactic/blocks.h"
 
 namespace tw::ops::gemm_f16 {
 
@@ -83,6 +86,24 @@ std::string packMatrices(Blob const& b, PackedMatrices const& how)
     if (how.tf32x3)
         splitRows(packed, how.padded);
     return packed;
+}
+
+std::string packColumnSums(TensorSpec const& b, int64_t rows, int64_t columns, bool alongK)
+{
+    std::vector<double> sums(size_t(alongK ? rows : columns));
+    float buffer[kBlock];
+    for (int64_t row = 0; row < rows; ++row)
+        for (int64_t first = 0; first < columns; first += kBlock) {
+            int64_t const n = std::min(kBlock, columns - first);
+            float const* const v = loadFloats(b.type, b.constant->data(), row * columns + first, 1, n, buffer);
+            if (alongK)
+                sums[size_t(row)] += std::accumulate(v, v + n, 0.0);
+            else
+                for (int64_t i = 0; i < n; ++i)
+                    sums[size_t(first + i)] += double(v[i]);
+        }
+    std::vector<float> const out(sums.begin(), sums.end());
+    return std::string(reinterpret_cast<char const*>(out.data()), out.size() * sizeof(float));
 }
 
 void packGatedBias(std::string& bias)

@@ -72,6 +72,11 @@ public:
             addFloats(Epilogue::kGamma);
             addFloats(Epilogue::kBeta);
         }
+        if (s_.sumsAt >= 0) {
+            parts.push_back(packColumnSums(p.inputs[1], s_.rowsB, s_.columnsB, s_.spec.bAlongK));
+            if (s_.spec.gated)
+                packGatedBias(parts.back());
+        }
         if (s_.packedBAt >= 0)
             parts.push_back(packMatrices(*p.inputs[1].constant,
                                          {s_.rowsB, s_.columnsB, s_.paddedB, s_.spec.operandBytes(), s_.transposesB,
@@ -224,11 +229,26 @@ public:
             l.args.end = integerEndArgs(args);
         return eachLaunch(p, args, operands, l.args, [&](void const* a, void const* b) {
             l.args.end.residual = l.args.residual;
-            return launchMaps(launch, l, norm, a, b);
+            return s_.spec.firstNorm ? launchFirst(launch, l, shape, a, b) : launchMaps(launch, l, norm, a, b);
         });
     }
 
 private:
+    Result<void> launchFirst(CudaLaunch const& launch, kernel::Launch const& l, kernel::Shape const& shape,
+                             void const* a, void const* b) const
+    {
+        kernel::FirstNorm norm;
+        norm.a = a;
+        norm.sums = s_.sumsAt >= 0 ? static_cast<float const*>(launch.packed(s_.sumsAt)) : nullptr;
+        norm.lda = shape.lda ? shape.lda : shape.k;
+        norm.rows = int32_t(shape.m);
+        norm.k = int32_t(shape.k);
+        norm.columns = int32_t(shape.n);
+        norm.epsilon = float(s_.epsilon);
+        TW_ASSIGN(cuda::TensorMap const mapP, launch.encode(l.p, s_.spec.swap ? b : a));
+        TW_ASSIGN(cuda::TensorMap const mapQ, launch.encode(l.q, s_.spec.swap ? a : b));
+        return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &norm, &l.args});
+    }
     // a as two TF32 numbers each, in the workspace.
     Result<void> splitA(CudaLaunch const& launch, RunArgs const& args, kernel::Shape const& shape) const
     {

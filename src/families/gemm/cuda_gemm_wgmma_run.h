@@ -30,10 +30,11 @@ struct Resolved
     // Rows of a, and of a copy that each run makes of it, in FP16; of b too where padsB. paddedA = 0: read in place.
     int64_t columnsA = 0, paddedA = 0;
     bool padsB = false;
-    bool canPad = false;                           // row lengths are known when the engine is built
-    int biasAt = -1, gammaAt = -1, packedBAt = -1; // among the packed constants; beta is behind gamma
+    bool canPad = false; // row lengths are known when the engine is built
+    // Among the packed constants; beta is behind gamma; sums: of b's columns.
+    int biasAt = -1, gammaAt = -1, sumsAt = -1, packedBAt = -1;
     bool normalizes = false;
-    double epsilon = 0;
+    double epsilon = 0; // of the norm, or of the first one
 
     bool pads() const { return paddedA || padsB; }
 };
@@ -70,6 +71,9 @@ struct PackedMatrices
 
 // Zeros after each row.
 std::string packMatrices(Blob const& matrices, PackedMatrices const& how);
+
+// The sum of each column of b, a float; `alongK`: columns are b's rows as stored, of `columns` elements each.
+std::string packColumnSums(TensorSpec const& b, int64_t rows, int64_t columns, bool alongK);
 
 // n floats, biases of a gated product, in that order.
 void packGatedBias(std::string& bias);

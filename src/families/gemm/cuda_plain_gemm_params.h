@@ -32,3 +32,16 @@ struct Params
 };
 
 } // namespace tw::ops::product_norm
+
+namespace tw::ops::first_norm {
+
+// Rows of k numbers.
+struct Params
+{
+    void const* a = nullptr;
+    void* to = nullptr;
+    cuda::u64 k = 0;
+    float epsilon = 0;
+};
+
+} // namespace tw::ops::first_norm

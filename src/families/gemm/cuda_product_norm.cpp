@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "families/elementwise/cuda_epilogue.h"
+#include "families/gemm/cuda_first_norm.h"
 #include "families/gemm/cuda_gemm.h"
 #include "families/gemm/cuda_plain_gemm_params.h"
 #include "kernels/cuda/common/generate.h"
@@ -145,6 +146,8 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
 std::unique_ptr<CudaKernels> plainGemm(Problem const& problem, Config const&)
 {
     auto product = product_norm::plainKernels(problem);
+    if (matrix_multiply::hasFirstNorm(*problem.node))
+        return afterPlainNorm(problem, std::move(product));
     if (!matrix_multiply::hasNorm(*problem.node))
         return product;
     return std::make_unique<product_norm::ThenNorm>(problem, std::move(product),

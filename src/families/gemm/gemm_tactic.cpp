@@ -63,7 +63,7 @@ std::vector<GemmOffsets> offsetsOf(Geometry const& g, int64_t packedFloats)
 
 Support supportsProducts(Problem const& p)
 {
-    if (matrix_multiply::hasNorm(*p.node))
+    if (matrix_multiply::hasNorm(*p.node) || matrix_multiply::hasFirstNorm(*p.node))
         return Support::no("does not normalize rows");
     if (!isFullFloat(p.inputs[0].type))
         return Support::no(std::string("computes in f32, the inputs are ") + nameOf(p.inputs[0].type));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/round.h"
@@ -184,6 +185,32 @@ void multiplyGated(matrix_multiply::Attrs const& attrs, matrix_multiply::Geometr
 
 } // namespace
 
+namespace {
+
+// The rows of a, normalized, lie in front of what the product works in.
+int64_t firstBytes(ir::Node const& node, TensorRef const& a)
+{
+    return matrix_multiply::hasFirstNorm(node) ? roundUp(a.sizeBytes(), 64) : 0;
+}
+
+void normalizeFirst(matrix_multiply::Attrs const& attrs, TensorRef const& a, TensorRef const& to)
+{
+    int64_t const k = a.dims[a.dims.rank - 1];
+    bool const isRms = attrs.firstNorm == matrix_multiply::FirstNorm::kRms;
+    for (int64_t row = 0; row < a.count(); row += k) {
+        double mean = 0, variance = 0;
+        for (int64_t p = 0; p < k && !isRms; ++p)
+            mean += a.get(row + p) / double(k);
+        for (int64_t p = 0; p < k; ++p)
+            variance += (a.get(row + p) - mean) * (a.get(row + p) - mean) / double(k);
+        double const deviation = std::sqrt(variance + attrs.firstEpsilon);
+        for (int64_t p = 0; p < k; ++p)
+            to.set(row + p, (a.get(row + p) - mean) / deviation);
+    }
+}
+
+} // namespace
+
 int64_t multiplyPlainWorkspaceBytes(ir::Node const& node, std::span<TensorRef const> in, std::span<TensorRef const> out)
 {
     if (sumsIntegers(node))
@@ -192,15 +219,24 @@ int64_t multiplyPlainWorkspaceBytes(ir::Node const& node, std::span<TensorRef co
     Extents const& y = out[0].dims;
     int64_t const row = matrix_multiply::hasNorm(node) ? y[y.rank - 1] * int64_t(sizeof(float)) : 0;
     int64_t const gated = matrix_multiply::isGated(node) ? gatedBytes(g, in) : 0;
-    return gated + std::max(row, kernels::gemmPlainWorkspaceBytes(g.m, g.n, g.k));
+    return firstBytes(node, in[0]) + gated + std::max(row, kernels::gemmPlainWorkspaceBytes(g.m, g.n, g.k));
 }
 
-Result<void> multiplyPlain(ir::Node const& node, RunArgs& args)
+Result<void> multiplyPlain(ir::Node const& node, RunArgs& given)
 {
-    TensorRef const &a = args.inputs[0], &b = args.inputs[1];
-    if (args.outputs[0].count() == 0)
+    if (given.outputs[0].count() == 0)
         return {};
     auto const& attrs = node.attrsAs<matrix_multiply::Attrs>();
+    RunArgs args = given;
+    std::array<TensorRef, matrix_multiply::kInputs> inputs;
+    if (matrix_multiply::hasFirstNorm(node)) {
+        std::ranges::copy(given.inputs, inputs.begin());
+        args.inputs = {inputs.data(), given.inputs.size()};
+        args.workspace = static_cast<std::byte*>(given.workspace) + firstBytes(node, inputs[0]);
+        inputs[0].data = given.workspace;
+        normalizeFirst(attrs, given.inputs[0], inputs[0]);
+    }
+    TensorRef const &a = args.inputs[0], &b = args.inputs[1];
     matrix_multiply::Geometry const g = matrix_multiply::geometryOf(attrs, a.dims, b.dims);
     if (sumsIntegers(node)) {
         multiplyIntegers(g, attrs.epilogue, args);

@@ -157,6 +157,7 @@ void cases(CaseList& list)
     normCases(list);
     gatedCases(list);
     fewRowsCases(list);
+    firstNormCases(list);
 }
 
 void randomCase(CaseList& list, Draw& d, std::string const& name)
@@ -195,6 +196,8 @@ void randomCase(CaseList& list, Draw& d, std::string const& name)
         list.add(name, a, in);
         return;
     }
+    if (a.a == kNone && d.chance(15))
+        a.firstNorm = d.chance(50) ? FirstNorm::kLayer : FirstNorm::kRms;
     a.gated = result[last] % 2 == 0 && d.chance(25);
     bool const residual = !a.gated && d.chance(30);
     if (d.chance(40))

@@ -14,5 +14,6 @@ void connectedCases(CaseList& list);
 void normCases(CaseList& list);
 void gatedCases(CaseList& list);
 void fewRowsCases(CaseList& list);
+void firstNormCases(CaseList& list);
 
 } // namespace tw::ops::matrix_multiply

@@ -151,6 +151,10 @@ void gatedCases(CaseList& list)
         on("columns_320", kNone, kNone, swish, {x({520, 64}), w({64, 640})});
         on("few_rows", kNone, kNone, swish, {x({1, 200}), w({200, 256})});
         on("few_rows_5", kNone, kTranspose, gelu, {x({5, 520}), w({272, 520}), w({272})});
+        // Tiles turned round, whose rows are gates and what they let through.
+        for (int64_t rows : {2, 9, 16, 17, 33, 70})
+            on(fmt::format("turned_{}", rows), kNone, rows % 2 ? kTranspose : kNone, swish,
+               {x({rows, 264}), w(rows % 2 ? Extents{208, 264} : Extents{264, 208}), w({208})});
         on("long_few_columns", kNone, kTranspose, gelu, {x({9, 2100}), w({22, 2100}), w({22})});
         on("long", kNone, kNone, swish, {x({70, 3000}), w({3000, 80}), w({80})});
         on("batch_of_rows", kNone, kNone, swish, {x({2, 67, 72}), w({1, 72, 144}), w({144})});

@@ -120,6 +120,22 @@ Result<void> checkNorm(ir::InferContext& ctx, Dim const& n)
     return {};
 }
 
+Result<void> checkFirstNorm(ir::InferContext& ctx)
+{
+    auto const& a = ctx.attrs<Attrs>();
+    if (a.firstNorm < FirstNorm::kNone || a.firstNorm > FirstNorm::kRms)
+        return ctx.error("the norm {} of the rows of input 0 is unknown (allowed: 0 to 2)", int(a.firstNorm));
+    if (!std::isfinite(a.firstEpsilon) || a.firstEpsilon < 0)
+        return ctx.error("first_epsilon {} must be finite and not negative", a.firstEpsilon);
+    if (isQuantized(ctx.type(0)))
+        return ctx.error("the rows of " + ctx.describe(0) + " are normalized first, which is for f32 and f16");
+    if (a.a != MatrixOperation::kNone || a.connected)
+        return ctx.error("the rows of input 0 are normalized first, but it is transposed, a vector or connected");
+    if (ctx.has(Epilogue::kGamma) || ctx.has(Epilogue::kBeta))
+        return ctx.error("rows of the product and of input 0 are not both normalized");
+    return {};
+}
+
 // `y`: the product's shape, of which half of the columns stay.
 Result<void> takeGate(ir::InferContext& ctx, Shape& y)
 {
@@ -158,6 +174,8 @@ Result<void> infer(ir::InferContext& ctx)
     Dim const n = y.empty() ? Dim(1) : a.connected ? y[y.size() - 3] : y.back();
     if (!a.connected && ctx.has(Epilogue::kBias))
         TW_TRY(checkBias(ctx, n));
+    if (a.firstNorm != FirstNorm::kNone)
+        TW_TRY(checkFirstNorm(ctx));
     if (a.gated)
         TW_TRY(takeGate(ctx, y));
     TW_ASSIGN(DataType const type, inferOutputType(ctx, a.epilogue, factorsOf(a, ctx.shape(0), ctx.shape(1))));
@@ -193,7 +211,7 @@ Tolerance tolerance(ir::Node const& node, DataType type)
                 }
                 largest = std::max(largest, squares);
             }
-        return largest;
+        return hasFirstNorm(node) ? 3 * largest : largest; // normalized numbers have a variance of 1, not 1/3
     });
 }
 
@@ -255,7 +273,7 @@ Geometry geometryOf(Attrs const& attrs, Extents const& a, Extents const& b)
 
 bool isBare(ir::Node const& node)
 {
-    if (node.op != &def() || node.body || hasNorm(node) || hasInput(node, Epilogue::kResidual))
+    if (node.op != &def() || node.body || hasNorm(node) || hasFirstNorm(node) || hasInput(node, Epilogue::kResidual))
         return false;
     auto const& a = node.attrsAs<Attrs>();
     return !a.gated && !a.epilogue.activation.any() && !a.epilogue.hasSteps() &&
@@ -285,7 +303,7 @@ namespace {
 void inspect(LayerFacts& facts)
 {
     auto const& a = facts.attrs<Attrs>();
-    if (hasNorm(facts.node) || a.gated)
+    if (hasNorm(facts.node) || hasFirstNorm(facts.node) || a.gated)
         facts.kind("Myelin", ""); // 8.5 gives such a subgraph to another compiler
     else if (a.connected)
         addFullyConnected(facts, a.epilogue);

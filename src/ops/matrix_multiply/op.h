@@ -11,6 +11,9 @@
 // beta [n], where both are given; then bias and r are, too, and neither operand is a vector or connected.
 // Gated, b (and bias) has 2 n columns, gates first: y = f(x[.., 0 .. n]) * x[.., n .. 2 n] with x = a b + bias; without
 // r and norm, and b is neither a vector nor connected. Geometry tells 2 n.
+// first_norm: the rows of a are normalized first, each over its k numbers x, (x - mean) / sqrt(variance + first_epsilon),
+// with the mean as 0 where it is RMS. Gamma and beta of such a norm are a part of b and bias: (gamma x + beta) b. a is then
+// neither transposed nor a vector nor connected, and y has no norm of its own.
 // a and b may be i8: what follows the sums is then computed in f32 (families/elementwise/epilogue.h), and there is
 // neither gate nor norm.
 // A node that passes made of several has them as its body.
@@ -29,12 +32,21 @@ enum class MatrixOperation : int32_t // same numbers as nvinfer1::MatrixOperatio
     kVector = 2,
 };
 
+enum class FirstNorm : int32_t
+{
+    kNone = 0,
+    kLayer = 1,
+    kRms = 2,
+};
+
 struct Attrs : ir::AttrsOf<Attrs>
 {
     MatrixOperation a = MatrixOperation::kNone, b = MatrixOperation::kNone;
     Epilogue epilogue;
     bool connected = false; // with b transposed
     bool gated = false;
+    FirstNorm firstNorm = FirstNorm::kNone;
+    double firstEpsilon = 1e-5;
 
     Attrs() = default;
     Attrs(MatrixOperation a, MatrixOperation b, FusedActivation const& f = {}) : a(a), b(b) { epilogue.activation = f; }
@@ -53,7 +65,9 @@ struct Attrs : ir::AttrsOf<Attrs>
         v.field(7, "connected", connected);
         v.field(8, "gated", gated);
         epilogue.visitType(v, 9);
-        epilogue.visitSteps(v, 10);
+        epilogue.visitSteps(v, 10); // and 11
+        v.field(12, "first_norm", firstNorm);
+        v.field(13, "first_epsilon", firstEpsilon);
     }
 };
 
@@ -78,7 +92,7 @@ inline Geometry geometryOf(ir::Node const& node, Extents const& a, Extents const
     return geometryOf(node.attrsAs<Attrs>(), a, b);
 }
 
-// A node of this op, of which nothing else has become a part: no residual, activation, gate, norm or body; and no bias
+// A node of this op, of which nothing else has become a part: no residual, activation, gate, norms or body; and no bias
 // but that of a fully connected layer.
 bool isBare(ir::Node const& node);
 // The same; a product of matrices or vectors, or a fully connected layer.
@@ -92,6 +106,12 @@ inline bool isGated(ir::Node const& node)
 inline bool hasNorm(ir::Node const& node)
 {
     return hasInput(node, Epilogue::kGamma);
+}
+
+// Whether the rows of a are normalized first.
+inline bool hasFirstNorm(ir::Node const& node)
+{
+    return node.attrsAs<Attrs>().firstNorm != FirstNorm::kNone;
 }
 
 // Whether the kernel that normalizes rows of n numbers as it makes them may exist.

@@ -11,11 +11,28 @@ namespace tw::ops::matrix_multiply {
 
 namespace {
 
+// Rows of k numbers, each normalized.
+Tensor normalizedFirst(TensorRef const& a, Attrs const& attrs)
+{
+    int64_t const k = a.dims[a.dims.rank - 1];
+    Tensor out(DataType::kFloat, a.dims);
+    for (int64_t row = 0; row < a.count(); row += k) {
+        double mean = 0, variance = 0;
+        for (int64_t p = 0; p < k && attrs.firstNorm == FirstNorm::kLayer; ++p)
+            mean += a.get(row + p) / double(k);
+        for (int64_t p = 0; p < k; ++p)
+            variance += (a.get(row + p) - mean) * (a.get(row + p) - mean) / double(k);
+        for (int64_t p = 0; p < k; ++p)
+            out.ref().set(row + p, (a.get(row + p) - mean) / std::sqrt(variance + attrs.firstEpsilon));
+    }
+    return out;
+}
+
 // The same sums, row by row: factors become doubles once. Constants are folded so.
-void rowsOfSums(RefContext& ctx, Geometry const& g, ReferenceEnd const& end)
+void rowsOfSums(RefContext& ctx, TensorRef const& a, Geometry const& g, ReferenceEnd const& end)
 {
     constexpr int64_t kColumns = 512; // of b that are kept as doubles
-    TensorRef const &a = ctx.in(kA), &b = ctx.in(kB);
+    TensorRef const& b = ctx.in(kB);
     std::vector<double> matrix(size_t(g.k * std::min(g.n, kColumns))), row(size_t(g.k)),
         sums(size_t(std::min(g.n, kColumns)));
     Counter c(g.batch);
@@ -46,11 +63,11 @@ void rowsOfSums(RefContext& ctx, Geometry const& g, ReferenceEnd const& end)
     } while (c.next());
 }
 
-void sums(RefContext& ctx, Geometry const& g, ReferenceEnd const& end)
+void sums(RefContext& ctx, TensorRef const& a, Geometry const& g, ReferenceEnd const& end)
 {
     if (ctx.wantsAll() && g.m > 1)
-        return rowsOfSums(ctx, g, end);
-    TensorRef const &a = ctx.in(kA), &b = ctx.in(kB);
+        return rowsOfSums(ctx, a, g, end);
+    TensorRef const& b = ctx.in(kB);
     Counter c(g.batch);
     int64_t at = 0;
     do {
@@ -114,9 +131,9 @@ Result<void> normalizedRows(RefContext& ctx, Geometry const& g, Epilogue const& 
     return {};
 }
 
-Result<void> gatedSums(RefContext& ctx, Geometry const& g, Epilogue const& epilogue)
+Result<void> gatedSums(RefContext& ctx, TensorRef const& a, Geometry const& g, Epilogue const& epilogue)
 {
-    TensorRef const &a = ctx.in(kA), &b = ctx.in(kB), &y = ctx.out();
+    TensorRef const &b = ctx.in(kB), &y = ctx.out();
     bool const bias = ctx.has(Epilogue::kBias);
     int64_t const n = g.n / 2;
     Tensor const gates(DataType::kFloat, y.dims);
@@ -154,10 +171,13 @@ Result<void> reference(RefContext& ctx)
         return {};
     if (ctx.has(Epilogue::kGamma))
         return normalizedRows(ctx, g, attrs.epilogue);
+    bool const isFirst = attrs.firstNorm != FirstNorm::kNone;
+    Tensor const normalized = isFirst ? normalizedFirst(ctx.in(kA), attrs) : Tensor();
+    TensorRef const a = isFirst ? normalized.ref() : ctx.in(kA);
     if (attrs.gated)
-        return gatedSums(ctx, g, attrs.epilogue);
+        return gatedSums(ctx, a, g, attrs.epilogue);
     ReferenceEnd const end(ctx, attrs.epilogue);
-    sums(ctx, g, end);
+    sums(ctx, a, g, end);
     return end.finish();
 }
 

@@ -68,6 +68,31 @@ TEST(ProductOfIntegers, RefusesGates)
     EXPECT_SAYS(errorOf(fine(), a), "gates are for f32 and f16");
 }
 
+TEST(ProductOfNormalizedRows, RefusesWhatHasNoRows)
+{
+    Attrs a;
+    a.firstNorm = FirstNorm::kRms;
+    std::vector<In> const rows{{f32, {5, 4}}, {f32, {4, 6}}};
+    EXPECT_EQ(errorOf(rows, a), "");
+    EXPECT_SAYS(errorOf(fine(), a), "normalized first, which is for f32 and f16");
+    Attrs transposed = a;
+    transposed.a = MatrixOperation::kTranspose;
+    EXPECT_SAYS(errorOf({{f32, {4, 5}}, {f32, {4, 6}}}, transposed), "but it is transposed");
+    transposed.a = MatrixOperation::kVector;
+    EXPECT_SAYS(errorOf({{f32, {4}}, {f32, {4, 6}}}, transposed), "a vector");
+    Attrs connected = Attrs::fullyConnected();
+    connected.firstNorm = FirstNorm::kLayer;
+    EXPECT_SAYS(errorOf({{f32, {3, 4, 2, 1}}, {f32, {7, 8}}}, connected), "connected");
+    a.firstEpsilon = -1;
+    EXPECT_SAYS(errorOf(rows, a), "first_epsilon -1 must be finite and not negative");
+    a.firstEpsilon = 0;
+    a.firstNorm = FirstNorm(3);
+    EXPECT_SAYS(errorOf(rows, a), "is unknown (allowed: 0 to 2)");
+    a.firstNorm = FirstNorm::kLayer;
+    In const row{f32, {6}};
+    EXPECT_SAYS(errorOf({{f32, {5, 4}}, {f32, {4, 6}}, row, {f32, {5, 6}}, row, row}, a), "not both normalized");
+}
+
 TEST(ProductOfIntegers, ConnectedLayersHaveAScaleForEachOutput)
 {
     std::vector<In> inputs{{i8, {3, 4, 2, 1}}, {i8, {7, 8}}, {f32, {7}}};

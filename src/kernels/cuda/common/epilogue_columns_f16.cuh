@@ -72,4 +72,20 @@ TW_INLINE void writeColumns(Output const& a, float (&v)[N], float const (&bias)[
     }
 }
 
+// Results that are ended, of 8 of y's columns a warp: v[2 j ..] holds n = column + g of m = column0 + 8 j + 2 (lane % 4) and
+// the next.
+template <int N>
+TW_INLINE void writeEightColumns(Output const& a, float const (&v)[N], int column, int column0, int batch, int lane)
+{
+    int const n = column + lane % 4 * 2;
+    Narrow* const y = a.y + i64(batch) * a.batchY + n;
+#pragma unroll
+    for (int j = 0; j < N / 2; ++j) {
+        u32 const out = transposed(packHalves(v[j * 2], v[j * 2 + 1]));
+        int const row = column0 + j * 8 + lane / 4;
+        if (row < a.m && n < a.n) // n is even, and so are gated columns
+            *reinterpret_cast<u32*>(y + i64(row) * a.ldy) = out;
+    }
+}
+
 } // namespace tw::cuda

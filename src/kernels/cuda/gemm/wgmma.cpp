@@ -62,7 +62,7 @@ int64_t Spec::sumsBytes() const
 int64_t Spec::sharedBytes() const
 {
     return kStagesAlignment + stages * stageBytes() + stagingBytes() + biasBytes() + sumsBytes() + kBarrierBytes +
-           tableBytes();
+           rowsBytes() + tableBytes();
 }
 
 int64_t Spec::tableBytes() const
@@ -97,6 +97,8 @@ std::string Spec::name() const
         s += "_gated";
     if (norm)
         s += fmt::format("_norm{}", norm);
+    if (firstNorm)
+        s += firstNorm == 1 ? "_of_norm" : "_of_rms";
     if (swap)
         s += "_swap";
     if (copies)
@@ -138,11 +140,15 @@ char const* unsupported(Spec const& s)
         return "TMA stores rows in steps of 16 bytes, of tiles that are neither split nor swapped";
     if (s.split > 1 && s.sumsBytes() == 0 && int64_t(s.tileP) * s.tileQ * 4 > s.stages * s.stageBytes())
         return "the sums of a split tile do not fit into its stages";
-    if (s.gated && (s.swap || s.norm || s.image || s.residual || s.tileQ % (16 * s.split)))
-        return "gates and what they let through are columns of a tile, whose products nothing is added to";
+    if (s.gated && (s.norm || s.image || s.residual || (s.swap ? s.single : s.tileQ % (16 * s.split) != 0)))
+        return "gates and what they let through are columns of a tile (of FP16: or rows), whose products nothing is "
+               "added to";
     if (s.norm && (s.norm < 2 || s.norm > 8 || !s.copies || s.image || s.multicast > 1 ||
                    (s.pingPong ? s.tileP : s.tileP / s.groups) != 64))
         return "a norm is taken by 2 to 8 blocks, of 64 rows for a warpgroup that leave by TMA";
+    if (s.firstNorm && (s.integers || s.single || s.image || s.norm || s.pingPong || s.copies || s.multicast > 1 ||
+                        s.redistributes() || !s.aAlongK))
+        return "rows of FP16 are normalized first where all groups of warps share each tile, which leaves without TMA";
     if ((s.multicast != 1 && s.multicast != 2) || s.tileQ % (8 * s.multicast))
         return "multicast is 1 or 2";
     if (!s.pAlongK() && s.image)
@@ -177,6 +183,8 @@ char const* unsupported(Spec const& s, Shape const& g)
         return "k has fewer steps than the blocks that would share them";
     if (s.norm && (g.n != int64_t(s.norm) * s.tileQ || g.batch != 1))
         return "its blocks have whole rows of one matrix";
+    if (s.firstNorm && (g.m > kFirstRows || (s.swap && g.m > s.tileQ) || g.batch != 1 || g.k % 8))
+        return "up to 16 rows of whole 16 bytes, all of one tile, are normalized first";
     int64_t const unit = 16 / s.operandBytes(); // elements
     int64_t const lda = g.lda ? g.lda : s.aAlongK ? g.k : g.m, ldb = g.ldb ? g.ldb : s.bAlongK ? g.k : g.n;
     if (s.image) {
@@ -323,7 +331,8 @@ std::string source(Spec const& s)
                                                                 : wgmmaSource(s.tileQ, !s.pAlongK(), !s.qAlongK()));
     text += constant("TILE_P", s.tileP) + constant("TILE_Q", s.tileQ) + constant("STAGES", s.stages) +
             constant("GROUPS", s.groups) + constant("SPLIT", s.split) + constant("MULTICAST", s.multicast) +
-            constant("NORM", s.norm) + constant("THREADS", s.threads()) +
+            constant("NORM", s.norm) + constant("FIRST_NORM", s.firstNorm) + constant("FIRST_WARPS", kFirstWarps) +
+            constant("BARRIER_BYTES", kBarrierBytes) + constant("THREADS", s.threads()) +
             constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) + constant("BIAS_BYTES", s.biasBytes()) +
             constant("STAGING_BYTES", s.stagingBytes()) + constant("SUMS_BYTES", s.sumsBytes()) +
             constant("STEP_K", s.stepK()) + constant("STEP_BYTES", s.stepBytes) + flag("AHEAD", s.ahead) +
@@ -345,9 +354,11 @@ std::string source(Spec const& s)
     // Parameters that are not there cannot be left out by a constant.
     std::string const map = "const __grid_constant__ TensorMap ";
     text += "#define TW_PARAMETERS " + (s.copies ? map + "mapY, " : "") + (fetches ? map + "mapResidual, " : "") +
-            (s.norm ? "const __grid_constant__ Norm theNorm, " : "") + "\n#define TW_Y " +
+            (s.norm ? "const __grid_constant__ Norm theNorm, " : "") +
+            (s.firstNorm ? "const __grid_constant__ FirstNorm theFirstNorm, " : "") + "\n#define TW_Y " +
             (s.copies ? "&mapY" : "nullptr") + "\n#define TW_RESIDUAL " + (fetches ? "&mapResidual" : "nullptr") +
-            "\n#define TW_NORM " + (s.norm ? "&theNorm" : "nullptr") + "\n";
+            "\n#define TW_NORM " + (s.norm ? "&theNorm" : "nullptr") + "\n#define TW_FIRST_NORM " +
+            (s.firstNorm ? "&theFirstNorm" : "nullptr") + "\n";
     return text +
            (s.integers ? include("kernels/cuda/gemm/wgmma_integers.cuh")
                        : rowsSource(s.single) + columnsSource(s.single)) +

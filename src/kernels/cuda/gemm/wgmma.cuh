@@ -2,26 +2,29 @@
 // Products by wgmma, of FP16, TF32 or i8, of images too. After wgmma(), writeRows() and writeColumns().
 #pragma once
 
+#include "kernels/cuda/gemm/wgmma_first_norm.cuh"
 #include "kernels/cuda/gemm/wgmma_gate.cuh"
 #include "kernels/cuda/gemm/wgmma_norm.cuh"
 #include "kernels/cuda/gemm/wgmma_tiles.cuh"
 
 namespace tw::cuda::gemm_f16 {
 
-// TW_PARAMETERS: maps of y and of the residual and the norm, where there are any; TW_Y, TW_RESIDUAL, TW_NORM: their
-// addresses.
+// TW_PARAMETERS: maps of y and of the residual and the norms, where there are any; TW_Y, TW_RESIDUAL, TW_NORM,
+// TW_FIRST_NORM: their addresses.
 TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
     gemm(const __grid_constant__ TensorMap mapP, const __grid_constant__ TensorMap mapQ,
          TW_PARAMETERS const __grid_constant__ Args a)
 {
     TensorMap const *const residualMap = TW_RESIDUAL, *const yMap = TW_Y;
     Norm const* const norm = TW_NORM;
+    FirstNorm const* const firstNorm = TW_FIRST_NORM;
     constexpr bool CLUSTERED = MULTICAST > 1;
     u32 const base = stagesAt(), staging = base + STAGES * STAGE_BYTES;
     u32 const biases = staging + STAGING_BYTES; // [group][2][COLUMNS]: this tile's and the next one's; NORM: see there
     u32 const sums = biases + BIAS_BYTES;       // OWN_SUMS: [block of the cluster][its part of this block's columns]
     u32 const full = sums + SUMS_BYTES, empty = full + STAGES * 8,
-              arrived = empty + STAGES * 8; // residual of each warp
+              arrived = empty + STAGES * 8, // residual of each warp
+        rowsAt = full + BARRIER_BYTES;      // FIRST_NORM: mean and scale of each row
     int const warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     int const rank = NORM ? blockIdx.x % NEIGHBOURS : SPLIT * MULTICAST > 1 ? clusterRank() : 0;
     int const units = a.tilesP * a.tilesQ * a.batches;
@@ -99,6 +102,10 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
                 }
             }
         }
+        if constexpr (FIRST_NORM > 0)
+            if (warp > GROUPS * 4)
+                measureRows(*firstNorm, rowsAt, SWAP && SPLIT > 1 ? rank * COLUMNS : 0, SWAP ? COLUMNS : kFirstRows,
+                            warp - GROUPS * 4 - 1, lane);
         __syncwarp();
         if constexpr (SPLIT > 1) {
             if constexpr (!OWN_SUMS)
@@ -151,8 +158,15 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
             RowEnds<INTEGERS> rowEnds[SWAP ? BLOCKS : 1];
             if constexpr (SWAP)
 #pragma unroll
-                for (int b = 0; b < BLOCKS; ++b)
+                for (int b = 0; b < BLOCKS; ++b) {
                     rowEnds[b].take(a, row0 + b * 64 + lane / 4);
+                    takeGateBias(a, rowEnds[b], row0 + b * 64 + lane / 4);
+                }
+            OwnColumns ownColumns[SWAP ? BLOCKS : 1];
+            if constexpr (SWAP && FIRST_NORM > 0)
+#pragma unroll
+                for (int b = 0; b < BLOCKS; ++b)
+                    ownColumns[b].take(*firstNorm, row0 + b * 64 + lane / 4);
             Ahead ahead;
             if constexpr (!SWAP && !NORM)
                 ends.take(a, column0, inGroup);
@@ -239,6 +253,9 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
                     for (int i = 0; i < TILE_Q / 2; ++i)
                         d[b][i] = Sum(total[b][i]);
             done += end - begin;
+            if constexpr (FIRST_NORM > 0)
+                if (turn == 0)
+                    awaitRows();
             // All warps of the group have left the tile before: its biases are read.
             if constexpr ((BIAS || INTEGERS) && !SWAP && !NORM) {
                 ends.put(biasAt, inGroup);
@@ -284,8 +301,10 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
                     if constexpr (!SWAP && LATE)
                         if (b > 0)
                             fetchResidual(a, ahead, row0 + b * 64, column0, t.batch, lane);
+                    if constexpr (FIRST_NORM > 0)
+                        normalizeSums(*firstNorm, v, ownColumns[SWAP ? b : 0], rowsAt, row0 + b * 64, column0, lane);
                     if constexpr (SWAP)
-                        writeColumns(a, v, rowEnds[b].v, row0 + b * 64, column0, t.batch, lane);
+                        leaveByColumns(a, v, rowEnds[b].v, row0 + b * 64, column0, t.batch, lane);
                     else
                         leaveByRows(a, v, row0 + b * 64, column0, t.batch, stage, biasAt, ahead,
                                     !LATE && b + 1 < BLOCKS ? row0 + b * 64 + 64 : -1, lane);
@@ -319,8 +338,10 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
                     if constexpr (!SWAP && LATE)
                         if (b > 0)
                             fetchResidual(a, ahead, row0 + b * 64, column0, t.batch, lane);
+                    if constexpr (FIRST_NORM > 0)
+                        normalizeSums(*firstNorm, d[b], ownColumns[SWAP ? b : 0], rowsAt, row0 + b * 64, column0, lane);
                     if constexpr (SWAP)
-                        writeColumns(a, d[b], rowEnds[b].v, row0 + b * 64, column0, t.batch, lane);
+                        leaveByColumns(a, d[b], rowEnds[b].v, row0 + b * 64, column0, t.batch, lane);
                     else
                         leaveByRows(a, d[b], row0 + b * 64, column0, t.batch, stage, biasAt, ahead,
                                     !LATE && b + 1 < BLOCKS ? row0 + b * 64 + 64 : -1, lane);

@@ -22,6 +22,7 @@ namespace tw::cuda::gemm_f16 {
 
 constexpr int64_t kStepBytes = 128;        // of k at once: one swizzled row, but for Spec::stepBytes
 constexpr int64_t kStagesAlignment = 1024; // bytes, in shared memory
+constexpr int kFirstWarps = 4;             // that measure rows
 constexpr int kByteMap = 0;                // type of a tensor map, beside those of TensorMapSpec
 
 struct Spec : Epilogue
@@ -38,6 +39,8 @@ struct Spec : Epilogue
     // y = f(x[.., gates]) * x[.., rest] with x = a b + bias: columns of b, and biases, come in groups of 8 gates and the 8
     // columns that they let through.
     bool gated = false;
+    // The rows of a, up to kFirstRows, are normalized first (wgmma_first_norm.cuh): 1: LayerNorm, 2: RMSNorm, 0: not.
+    int firstNorm = 0;
     bool swap = false;   // P = b
     bool copies = false; // y leaves by TMA, and the residual comes by it: two more tensor maps
     bool aAlongK = true; // a [m, k], else [k, m]
@@ -63,11 +66,11 @@ struct Spec : Epilogue
     int64_t storeAlignment() const { return integers ? 16 / storeBytes() : alignment(); }
     // Whether kernels that copy y bring the residual the same way, by a map that is y's but for its strides.
     bool bringsResidual() const { return integers ? residualBytes() == storeBytes() : residual; }
-    int tileY() const { return gated ? tileQ / 2 : tileQ; } // columns of y, unless swapped
-    int sums() const;                                       // of a thread
+    int tileY() const { return gated && !swap ? tileQ / 2 : tileQ; } // columns of y, unless swapped
+    int sums() const;                                                // of a thread
     int sumRegisters() const { return sums() * (tf32x3 ? 2 : 1); }
     bool redistributes() const; // registers, from the copying warps (then four) to those that multiply
-    int threads() const { return groups * 128 + (redistributes() ? 128 : 32); }
+    int threads() const { return groups * 128 + (redistributes() ? 128 : 32) + (firstNorm ? kFirstWarps * 32 : 0); }
     int cluster() const { return split * multicast; }
     bool pAlongK() const { return swap ? bAlongK : aAlongK; }
     bool qAlongK() const { return swap ? aAlongK : bAlongK; }
@@ -77,6 +80,7 @@ struct Spec : Epilogue
     int64_t biasBytes() const;
     int64_t stagingBytes() const;
     int64_t sumsBytes() const;
+    int64_t rowsBytes() const { return firstNorm ? kFirstRows * 8 : 0; }
     int64_t tableBytes() const; // of an i8 end's table, behind all else in shared memory
     int64_t sharedBytes() const;
     int blocksPerMultiprocessor() const;

@@ -153,7 +153,7 @@ std::vector<Spec> candidates(Spec const& given, Shape const& g, int multiprocess
                 consider(s);
         }
     // Few rows: b gives the tile's rows, and a, cut into as few parts as fit, its columns without a remainder.
-    if (g.m <= kFewRows && !base.image && !base.gated)
+    if (g.m <= kFewRows && !base.image)
         for (int64_t parts = ceilDiv(g.m, kMostColumns); parts <= ceilDiv(g.m, 64); ++parts)
             for (int groups : {1, 2})
                 for (int split : {1, 2, 4, 8}) {

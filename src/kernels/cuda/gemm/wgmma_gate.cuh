@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What leaves a tile of a product by wgmma: rows as they are, or one half of the columns gated by the other.
 //   bool GATED, GATE_BIAS; float activateGate(float)
-// Gated, Q's columns come in groups of 16, 8 gates and then the 8 columns of y that they let through: a lane's sums of
+// Gated, Q's columns (or P's rows, swapped) come in groups of 16, 8 gates and then the 8 columns of y that they let through: a lane's sums of
 // either stand side by side. Their biases come in the same order.
 #pragma once
 
@@ -31,6 +31,34 @@ TW_INLINE void gate(Args const& a, float const (&v)[N], float (&y)[N / 2], int c
 #pragma unroll
         for (int e = 0; e < 4; ++e)
             y[j * 4 + e] = activateGate(v[j * 8 + e] + bias[0][e % 2]) * (v[j * 8 + 4 + e] + bias[1][e % 2]);
+    }
+}
+
+// Biases of rows n and n + 8 of swapped tiles, a gate's and that of what it lets through. E: RowEnds.
+template <class E>
+TW_INLINE void takeGateBias(Args const& a, E& ends, int n)
+{
+    if constexpr (GATE_BIAS)
+#pragma unroll
+        for (int h = 0; h < 2; ++h)
+            ends.v[h] = n + h * 8 < a.n * 2 ? a.bias[n + h * 8] : 0;
+}
+// writeColumns() of a swapped tile's sums, whose rows are Q's columns elsewhere: a lane's rows are a gate and what it lets
+// through. A, V, E: Args, sums, and what RowEnds has, which differ from one kind of sums to another.
+template <class A, class V, class E>
+TW_INLINE void leaveByColumns(A const& a, V& v, E const& ends, int row0, int column0, int batch, int lane)
+{
+    if constexpr (GATED) {
+        constexpr int N = sizeof(v) / sizeof(v[0]);
+        float y[N / 2];
+#pragma unroll
+        for (int j = 0; j < N / 4; ++j)
+#pragma unroll
+            for (int e = 0; e < 2; ++e)
+                y[j * 2 + e] = activateGate(v[j * 4 + e] + ends[0]) * (v[j * 4 + 2 + e] + ends[1]);
+        writeEightColumns(a, y, row0 / 2, column0, batch, lane);
+    } else {
+        writeColumns(a, v, ends, row0, column0, batch, lane);
     }
 }
 

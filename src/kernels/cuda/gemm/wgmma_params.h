@@ -34,6 +34,18 @@ struct Norm
     float epsilon = 0;
 };
 
+constexpr int kFirstRows = 16;
+// Parameter of a kernel that normalizes the rows of a first (wgmma_first_norm.cuh), before Args.
+struct FirstNorm
+{
+    void const* a = nullptr;
+    float const* sums = nullptr; // of b's columns, in the order that these have; null where means are 0
+    i64 lda = 0;                 // elements, whole 16 bytes
+    i32 rows = 0, k = 0;         // rows: up to kFirstRows
+    i32 columns = 0;             // of b
+    float epsilon = 0;
+};
+
 struct FillArgs
 {
     u64* parts = nullptr;

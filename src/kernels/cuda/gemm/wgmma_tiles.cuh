@@ -16,7 +16,7 @@ namespace tw::cuda::gemm_f16 {
 constexpr int ROWS = PING_PONG ? TILE_P : TILE_P / GROUPS, BLOCKS = ROWS / 64; // of a tile, for one group
 constexpr u32 COLUMN_END_BYTES = INTEGERS ? 8 : 4; // of shared memory, for a column's bias, or its scale and bias
 constexpr u32 P_BYTES = TILE_P * STEP_BYTES, STAGE_BYTES = (TILE_P + TILE_Q) * STEP_BYTES;
-constexpr int TILE_Y = GATED ? TILE_Q / 2 : TILE_Q; // of y's columns, where they are Q's
+constexpr int TILE_Y = GATED && !SWAP ? TILE_Q / 2 : TILE_Q; // of y's columns, where they are Q's
 constexpr int COLUMNS = TILE_Q / SPLIT, NEIGHBOURS = NORM ? NORM : SPLIT * MULTICAST; // blocks of a unit
 // OWN_SUMS: what a split adds up has room beside the stages.
 constexpr bool OWN_SUMS = SUMS_BYTES > 0;

@@ -10,7 +10,11 @@ std::string Spec::name() const
 {
     return fmt::format("attention_f16_few_d{}{}_w{}_s{}{}{}", headDim,
                        valueDim != headDim ? fmt::format("_v{}", valueDim) : "", warps, splits,
-                       std::string(table ? "_table" : "") + (bytes ? "_i8" : ""), masks.name());
+                       std::string(table   ? "_table"
+                                   : pages ? "_pages"
+                                           : "") +
+                           (bytes ? "_i8" : ""),
+                       masks.name());
 }
 
 char const* unsupported(Spec const& s)
@@ -24,6 +28,8 @@ char const* unsupported(Spec const& s)
         return "8 warps of more than 128 elements are more than the shared memory of some devices";
     if (s.masks.segments || s.masks.scoreSteps || s.masks.sumSteps || s.masks.weightSteps)
         return "neither sequences one behind the other nor rounding";
+    if (s.table && s.pages)
+        return "keys are of several images, or in blocks";
     return nullptr;
 }
 
@@ -31,7 +37,8 @@ std::string source(Spec const& s)
 {
     return include("kernels/cuda/common/matrix.cuh") + constant("D", s.headDim) + constant("DV", s.valueDim) +
            constant("WARPS", s.warps) + constant("SPLITS", s.splits) + constant("KEYS", 16) + flag("TABLE", s.table) +
-           flag("BYTES", s.bytes) + attentionSource(s.masks) + include("kernels/cuda/attention/few_rows.cuh");
+           flag("PAGES", s.pages) + flag("BYTES", s.bytes) + attentionSource(s.masks) +
+           include("kernels/cuda/attention/few_rows.cuh");
 }
 
 LaunchGeometry launch(Spec const& spec, attention_f16::Shape const& shape)

@@ -4,7 +4,7 @@
 // dealt out in the same way.
 // Keys and values in bytes become halves in registers; their scales are factors of scores and of the result. Of more than 128 elements queries
 // stand in shared memory, and keys and values are loaded where they are used: registers hold the result.
-//   int D, DV, WARPS, SPLITS, KEYS = 16; bool TABLE, BYTES; what masks.cuh wants
+//   int D, DV, WARPS, SPLITS, KEYS = 16; bool TABLE, PAGES, BYTES; what masks.cuh wants
 #pragma once
 
 #include "kernels/cuda/attention/masks.cuh"
@@ -122,8 +122,18 @@ TW_KERNEL __launch_bounds__(THREADS) attention(const __grid_constant__ Args a)
     int const each = max(to - span.from + SPLITS * 16 - 1, 0) / (SPLITS * 16) * 16;
     int const begin = span.from + rank * each, end = min(begin + each, to);
 
-    Key const* const k = reinterpret_cast<Key const*>(a.k) + batch * a.kStride.batch + keyHead * a.kStride.head;
-    Key const* const v = reinterpret_cast<Key const*>(a.v) + batch * a.vStride.batch + keyHead * a.vStride.head;
+    int const image = PAGES ? 0 : batch; // of keys and values
+    Key const* const k = reinterpret_cast<Key const*>(a.k) + image * a.kStride.batch + keyHead * a.kStride.head;
+    Key const* const v = reinterpret_cast<Key const*>(a.v) + image * a.vStride.batch + keyHead * a.vStride.head;
+    // The block of the 16 keys from key0 on, which are all that a warp takes at a time; it is looked up a step ahead.
+    auto pageAt = [&](int key0) {
+        if constexpr (!PAGES)
+            return 0;
+        return key0 < end ? max(min(a.pages[i64(batch) * (a.sk / KEYS) + key0 / KEYS], a.blocks - 1), 0) : 0;
+    };
+    auto rowAt = [&](int key, int key0, int page, AttentionStrides const& s) {
+        return PAGES ? page * s.batch + i64(key - key0) * s.row : i64(key) * s.row;
+    };
     float const keyScale = BYTES ? a.keyScales[keyHead] : 1, valueScale = BYTES ? a.valueScales[keyHead] : 1;
     float const scale = a.scale * keyScale, capIn = a.capIn * keyScale;
     RawUnit keys[2][LARGE ? 1 : D / 32];
@@ -137,34 +147,35 @@ TW_KERNEL __launch_bounds__(THREADS) attention(const __grid_constant__ Args a)
         int const own = batch % a.sharing;
         return (max(min(a.table[i64(batch) * a.sk + key], a.sharing - 1), 0) - own) * s.batch;
     };
-    auto keyAt = [&](int key0, int n, int c) {
+    auto keyAt = [&](int key0, int page, int n, int c) {
         int const key = key0 + n * 8 + g;
-        return loadRaw<RawUnit>(k + i64(key) * a.kStride.row + imageAt(key, a.kStride) + c * 32 + t * 8, key < end);
-    };
-    auto valueAt = [&](int key0, int n, int c) {
-        int const key = key0 + n / 2 * 8 + t * 2 + n % 2;
-        return loadRaw<RawPart>(v + i64(key) * a.vStride.row + imageAt(key, a.vStride) + c * 8 * WIDE + g * WIDE,
+        return loadRaw<RawUnit>(k + rowAt(key, key0, page, a.kStride) + imageAt(key, a.kStride) + c * 32 + t * 8,
                                 key < end);
     };
-    auto loadKeys = [&](int key0) {
+    auto valueAt = [&](int key0, int page, int n, int c) {
+        int const key = key0 + n / 2 * 8 + t * 2 + n % 2;
+        return loadRaw<RawPart>(
+            v + rowAt(key, key0, page, a.vStride) + imageAt(key, a.vStride) + c * 8 * WIDE + g * WIDE, key < end);
+    };
+    auto loadKeys = [&](int key0, int page) {
         if constexpr (!LARGE)
 #pragma unroll
             for (int n = 0; n < 2; ++n)
 #pragma unroll
                 for (int c = 0; c < D / 32; ++c)
-                    keys[n][c] = keyAt(key0, n, c);
+                    keys[n][c] = keyAt(key0, page, n, c);
     };
-    auto loadValues = [&](int key0) {
+    auto loadValues = [&](int key0, int page) {
         if constexpr (!LARGE)
 #pragma unroll
             for (int n = 0; n < 4; ++n)
 #pragma unroll
                 for (int c = 0; c < DV / (8 * WIDE); ++c)
-                    values[n][c] = valueAt(key0, n, c);
+                    values[n][c] = valueAt(key0, page, n, c);
     };
-    int key0 = begin + warp * KEYS;
+    int key0 = begin + warp * KEYS, page = pageAt(key0), next = pageAt(key0 + WARPS * KEYS);
     if (key0 < end)
-        loadKeys(key0);
+        loadKeys(key0, page);
     u32 queries[LARGE ? 2 : D / 16][4];
     auto setQueries = [&](int c, int h, Unit const& u) { // of 32 elements
         queries[2 * c][h] = u.v[0];
@@ -194,8 +205,8 @@ TW_KERNEL __launch_bounds__(THREADS) attention(const __grid_constant__ Args a)
         for (int h = 0; h < 2; ++h)
             slope[h] = a.slopes[head[h]] * LOG2E;
     float out[DV / 8][4] = {}, top[2] = {NONE, NONE}, sum[2] = {};
-    for (; key0 < end; key0 += WARPS * KEYS) {
-        loadValues(key0);
+    for (; key0 < end; key0 += WARPS * KEYS, page = next, next = pageAt(key0 + WARPS * KEYS)) {
+        loadValues(key0, page);
         float s[2][4] = {};
         auto scoresOf = [&](int n, int c, RawUnit const& raw) {
             Unit const key = widened<Unit>(raw);
@@ -208,7 +219,7 @@ TW_KERNEL __launch_bounds__(THREADS) attention(const __grid_constant__ Args a)
                 for (int h = 0; h < 2; ++h)
                     setQueries(0, h, *reinterpret_cast<Unit const*>(kept + (g + h * 8) * PITCH + c * 32 + t * 8));
                 for (int n = 0; n < 2; ++n)
-                    scoresOf(n, 0, keyAt(key0, n, c));
+                    scoresOf(n, 0, keyAt(key0, page, n, c));
             }
         } else {
 #pragma unroll
@@ -218,7 +229,7 @@ TW_KERNEL __launch_bounds__(THREADS) attention(const __grid_constant__ Args a)
                     scoresOf(n, c, keys[n][c]);
         }
         if (key0 + WARPS * KEYS < end)
-            loadKeys(key0 + WARPS * KEYS);
+            loadKeys(key0 + WARPS * KEYS, next);
         bool const edge = hidesSome<0>(a, span, key0, KEYS) || key0 + KEYS > end || CAUSAL || WINDOW;
 #pragma unroll
         for (int n = 0; n < 2; ++n)
@@ -267,7 +278,7 @@ TW_KERNEL __launch_bounds__(THREADS) attention(const __grid_constant__ Args a)
 #pragma unroll
             for (int n = 0; n < 4; ++n) {
                 if constexpr (LARGE)
-                    of[n] = widened<Part>(valueAt(key0, n, c));
+                    of[n] = widened<Part>(valueAt(key0, page, n, c));
                 else
                     of[n] = widened<Part>(values[n][c]);
             }

@@ -19,6 +19,7 @@ struct Spec
     int splits = 1;                  // blocks of a cluster: 1, 2, 4, 8; above 1 for capability 9.0
     int64_t headsPerKey = 1;
     bool table = false; // keys are of several images, see Args
+    bool pages = false; // or in blocks
     bool bytes = false; // keys and values
     AttentionMasks masks;
 

@@ -112,13 +112,22 @@ Json cachesOf(ir::Graph const& g)
     for (auto const& n : g.nodes) {
         if (n->op != &ops::cache_update::def() || !contains(g.inputs, n->inputs[0]) || !g.isOutput(n->outputs[0]))
             continue;
-        int64_t const axis = n->attrsAs<ops::cache_update::Attrs>().axis;
+        auto const& a = n->attrsAs<ops::cache_update::Attrs>();
+        int64_t const axis = a.axis;
+        ir::Shape const& shape = n->outputs[0]->shape;
         Json one = {{"Input", n->inputs[0]->name},
                     {"Output", n->outputs[0]->name},
                     {"Axis", axis},
-                    {"Capacity", n->outputs[0]->shape[size_t(axis)].value()}};
+                    {"Capacity", shape[size_t(axis)].value()}};
         if (n->inputs.size() > 2 && n->inputs[2])
             one["WriteIndex"] = n->inputs[2]->name;
+        if (a.pages) {
+            ir::Dim const rows = n->inputs[3]->shape[1] * ir::Dim(ops::cache_update::kPageRows);
+            one["Capacity"] = rows.isConst() ? rows.value() : -1;
+            one["Pages"] = n->inputs[3]->name;
+            one["Blocks"] = shape[0].isConst() ? shape[0].value() : -1;
+            one["RowsOfBlock"] = ops::cache_update::kPageRows;
+        }
         list.push_back(one);
     }
     return list;

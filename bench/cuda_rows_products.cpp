@@ -63,18 +63,32 @@ std::vector<Row> productRows()
         {"decode_llama_2048_b64", 64, 2048, 32, 4, 64},      {"decode_gpt2_1024_b64", 64, 1024, 12, 12, 64},
         {"decode_llama3_8192_b1_d128", 1, 8192, 32, 8, 128}, {"decode_llama3_2048_b32_d128", 32, 2048, 32, 8, 128},
     };
-    for (Decoder const& d : kDecoders) {
-        Extents const keys{d.batch, d.keyHeads, d.keys, d.size};
-        list.push_back({d.name,
-                        attention::def(),
-                        with<attention::Attrs>([=](auto& a) {
+    // lengths: by chance; pages: the same in blocks of 16 keys in any order.
+    auto decode = [&](Decoder const& d, char const* kind, bool lengths, bool pages) {
+        Extents const keys{d.batch, d.keyHeads, d.keys, d.size}, blocks{d.batch * d.keys / 16, d.keyHeads, 16, d.size};
+        std::vector<std::pair<DataType, Extents>> inputs{{h, {d.batch, 1, d.heads * d.size}}};
+        inputs.insert(inputs.end(), 2, {h, pages ? blocks : keys});
+        if (lengths)
+            inputs.push_back({DataType::kInt32, {d.batch}});
+        if (pages)
+            inputs.push_back({DataType::kInt32, {d.batch, d.keys / 16}});
+        list.push_back({d.name + std::string(kind), attention::def(), with<attention::Attrs>([=](auto& a) {
                             a.heads = d.heads;
                             a.headsPerKey = d.heads / d.keyHeads;
                             a.size = a.valueSize = a.q.headStride = d.size;
                             a.scale = 0.125;
                             a.causal = true;
+                            a.lengths = lengths;
+                            a.pages = pages;
                         }),
-                        {{h, {d.batch, 1, d.heads * d.size}}, {h, keys}, {h, keys}}});
+                        inputs});
+    };
+    for (Decoder const& d : kDecoders) {
+        decode(d, "", false, false);
+        if (d.batch == 1)
+            continue;
+        decode(d, "_lengths", true, false);
+        decode(d, "_pages", true, true);
     }
     // Transposed convolutions of a generator, convolutions of a video network.
     auto transposed = [&](char const* name, DataType type, int64_t batch, int64_t c, int64_t side, int64_t k) {

@@ -116,6 +116,7 @@ Result<Environment> readEnvironment()
     e.recordFolder = variable("TENSORWRIGHT_RECORD_TENSORS");
     TW_TRY(readNumber("TENSORWRIGHT_TUNING_SECONDS", kMaxTuningSeconds, e.tuningSeconds));
     TW_TRY(readNumber("TENSORWRIGHT_KV_CAPACITY", passes::kMostCapacity, e.kvCapacity));
+    TW_TRY(readNumber("TENSORWRIGHT_KV_PAGES", passes::kMostCapacity, e.kvPages));
     auto const dlaModel = dla::modelOf(variable("TENSORWRIGHT_DLA_MODEL"));
     if (!dlaModel.ok())
         return Error(dlaModel.error()).in("TENSORWRIGHT_DLA_MODEL");

@@ -55,6 +55,9 @@ struct Environment
     // TENSORWRIGHT_KV_CAPACITY: rows that caches of decoders get for good, which get longer with each run in the network; 0: they stay
     // as they are (passes/caches/fixed_caches.h).
     int kvCapacity = 0;
+    // TENSORWRIGHT_KV_PAGES, beside TENSORWRIGHT_KV_CAPACITY: blocks of 16 rows that the caches of all sequences have together; 0: each
+    // sequence has its rows.
+    int kvPages = 0;
     // TENSORWRIGHT_DLA_MODEL=orin|xavier: layers may be sent to a DLA that is modelled on the present device.
     dla::Model dla = dla::Model::kNone;
 };

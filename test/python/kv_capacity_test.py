@@ -47,6 +47,7 @@ class Engine:
         if plan is None:
             raise self.logger.failure("no engine")
         monkeypatch.delenv("TENSORWRIGHT_KV_CAPACITY")
+        monkeypatch.delenv("TENSORWRIGHT_KV_PAGES", raising=False)
         self.engine = trt.Runtime(self.logger).deserialize_cuda_engine(plan)
         self.context = self.engine.create_execution_context()
         self.names = [self.engine.get_tensor_name(i) for i in range(self.engine.num_io_tensors)]

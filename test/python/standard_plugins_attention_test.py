@@ -9,9 +9,11 @@ from small import run
 from standard_plugins import check, close, engine_of, make, refusal
 
 
-def attention(q, k, v, lengths, *, scale=0, causal=1, window=0, softcap=0, mask=None, sinks=None, slopes=None, table=None):
-    """q [B, H, s, D], k and v [B, G, S, D], table [B / b, b, S]: [B, H, s, D]."""
+def attention(q, k, v, lengths, *, scale=0, causal=1, window=0, softcap=0, mask=None, sinks=None, slopes=None, table=None, pages=None):
+    """q [B, H, s, D], k and v [B, G, S, D], table [B / b, b, S]: [B, H, s, D]. pages [B, P]: k and v are [blocks, G, 16, D]."""
     batch, heads, rows, size = q.shape
+    if pages is not None:
+        k, v = (np.concatenate(list(x[np.clip(pages, 0, len(x) - 1)].swapaxes(0, 1)), 2) for x in (k, v))
     if table is not None:  # what each image would have, had the cache been moved
         own, sharing = np.arange(batch)[:, None], table.shape[1]
         of = own - own % sharing + np.clip(table.reshape(batch, -1), 0, sharing - 1)
@@ -43,10 +45,15 @@ def drawn(seed):
     rng = np.random.default_rng([23, seed])
     batch, groups, shared = int(rng.integers(1, 4)), int(rng.integers(1, 4)), int(rng.choice([1, 1, 2, 3, 8]))
     rows, capacity, heads = int(rng.choice([1, 1, 2, 5, 40])), int(rng.choice([1, 17, 64, 150, 700])), groups * shared
+    paged = seed % 3 == 1
+    capacity = -(-capacity // 16) * 16 if paged else capacity
     size = int(rng.choice([8, 20, 32, 64, 80, 128]))
     value_size = size if rng.random() < 0.7 else int(rng.choice([16, 33, 64]))
     fields, options = {}, {}
     arrays = [rng.standard_normal(s).astype(np.float32) for s in ((batch, heads, rows, size), (batch, groups, capacity, size), (batch, groups, capacity, value_size))]
+    if paged:
+        blocks = int(rng.integers(1, batch * capacity // 16 + 3))
+        arrays[1:] = [rng.standard_normal((blocks, groups, 16, x.shape[3])).astype(np.float32) for x in arrays[1:]]
     arrays.append(rng.integers(0, capacity + 2, batch).astype(np.int32))
     if rng.random() < 0.3:
         fields["is_causal"] = options["causal"] = 0
@@ -68,6 +75,10 @@ def drawn(seed):
         names.append("table")
         sharing = int(rng.choice([n for n in (1, 2, 3) if batch % n == 0]))
         arrays.append(rng.integers(-1, sharing + 1, (batch // sharing, sharing, capacity)).astype(np.int32))
+    if paged:
+        fields["paged"] = 1
+        names.append("pages")
+        arrays.append(rng.integers(-1, blocks + 1, (batch, capacity // 16)).astype(np.int32))
 
     def wanted(*inputs):
         return [attention(*inputs[:4], **options, **dict(zip(names, inputs[4:])))]
@@ -148,6 +159,13 @@ def test_refusals():
     table = np.zeros((1, 2, 9), np.int32)  # of two images, and there is one
     assert engine_of(make("CachedAttention", cache_indirection=1), [k, k, k, lengths, table]) is None
     assert engine_of(make("CachedAttention", cache_indirection=1), [k, k, k, lengths, table[:, :1, :8]]) is None
+    assert "paged and cache_indirection are both 1" in refusal("CachedAttention", paged=1, cache_indirection=1)
+    blocks, pages = np.zeros((4, 3, 16, 8), np.float32), np.zeros((1, 2), np.int32)
+    assert engine_of(make("CachedAttention", paged=1), [q, blocks, blocks, lengths, pages]) is not None
+    assert engine_of(make("CachedAttention", paged=1), [q, blocks, blocks, lengths, np.zeros((2, 2), np.int32)]) is None  # of two images
+    assert engine_of(make("CachedAttention", paged=1), [q, blocks[:, :, :8], blocks[:, :, :8], lengths, pages]) is None  # blocks of 8 rows
+    assert engine_of(make("CachedAttention", paged=1), [q, blocks, blocks[:3], lengths, pages]) is None
+    assert engine_of(make("CachedAttention", paged=1, has_mask=1), [q, blocks, blocks, lengths, np.zeros((1, 1, 1, 16), np.float32), pages]) is None
     assert engine_of(make("CachedAttention", cache_indirection=1), [k, k, k, lengths]) is None
     assert engine_of(make("CachedAttention", has_sinks=1), [k, k, k, lengths, np.zeros(2, np.int32)]) is None
     assert engine_of(make("CachedAttention", num_heads=5), [q[0], q[0], q[0], lengths]) is None

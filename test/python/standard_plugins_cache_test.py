@@ -93,6 +93,49 @@ def test_steps_in_place(kind, axis, mode):
         assert np.array_equal(new, wanted.max(3)) and np.array_equal(old, before.max(3))
 
 
+@pytest.mark.parametrize("kind", ["f", "h"])
+@pytest.mark.parametrize("images", [1, 3])
+def test_pages(kind, images):
+    """A cache in blocks of 16 rows; rows of blocks that there are not go nowhere."""
+    rng, dtype = np.random.default_rng([images, ord(kind)]), DTYPES[kind]
+    blocks, pages, shape = 11, 3, (11, 3, 16, 8)
+    model = Model()
+    past, rows, index = model.input("past", shape, kind), model.input("rows", [images, 3, "k", 8], kind), model.input("index", [images], "i")
+    table = model.input("pages", [images, pages], "i")
+    model.node("TensorScatter", past, rows, index, table, axis=-2, plugin_version="1", outputs=["present"])
+    model.output("present", kinds=kind)
+    made = parsed(model, 16)
+    assert not isinstance(made, str), made
+    builder, network, _parser = made
+    config = builder.create_builder_config()
+    if kind == "h":
+        config.set_flag(trt.BuilderFlag.FP16)
+    profile = builder.create_optimization_profile()
+    profile.set_shape("rows", *([images, 3, k, 8] for k in (1, 1, 40)))
+    config.add_optimization_profile(profile)
+    context = trt.Runtime(LOUD).deserialize_cuda_engine(builder.build_serialized_network(network, config)).create_execution_context()
+    tensors, wanted = Tensors(), rng.standard_normal(shape).astype(dtype)
+    cache, twin = tensors.room("cache", shape, dtype), tensors.room("present", shape, dtype)
+    past = first = tensors.given("past", wanted)  # the client's array, then the cache
+    for k in (1, 40, 1, 17, 2, 33):
+        new, at = rng.standard_normal((images, 3, k, 8)).astype(dtype), rng.integers(-1, 17 * pages, images).astype(np.int32)
+        of = rng.permutation(blocks + 2)[: images * pages].reshape(images, pages).astype(np.int32) - 1
+        before, wanted = wanted, wanted.copy()
+        for n, i in np.ndindex(images, k):
+            row = at[n] + i
+            if 0 <= row < 16 * pages and 0 <= of[n, row // 16] < blocks:
+                wanted[of[n, row // 16], :, row % 16] = new[n, :, i]
+        context.set_input_shape("rows", new.shape)
+        for present in (twin, cache):
+            for name, address in (("past", past), ("present", present), ("rows", tensors.given("rows", new)), ("index", tensors.given("index", at)),
+                                  ("pages", tensors.given("pages", of))):
+                assert context.set_tensor_address(name, address)
+            assert context.execute_async_v3(0)
+            assert np.array_equal(tensors.results()["present" if present is twin else "cache"], wanted)
+            assert past is first or present is cache or np.array_equal(tensors.results()["cache"], before)
+        past = cache
+
+
 class Kept(trt.ILogger):
     """What was said, as one text."""
 

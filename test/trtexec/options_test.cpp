@@ -163,6 +163,7 @@ TEST(Options, TableOfFlagsHasNoHole)
                                     "--layerPrecisions",
                                     "--layerOutputTypes",
                                     "--maxLoss",
+                                    "--kvPages",
                                     "--help",
                                     "-h"};
     for (Accepted const& a : kWithOnnx)
@@ -189,6 +190,12 @@ TEST(Options, HelpHasEveryHeadingAndFlag)
             << flag.name;
     EXPECT_TRUE(parse({"--help"}).help);
     EXPECT_TRUE(parse({"-h", "--nonsense"}).help);
+}
+
+TEST(Options, PagesOfCaches)
+{
+    EXPECT_EQ(parse({"--onnx=m", "--kvCapacity=64", "--kvPages=8"}).system.kvPages, 8);
+    EXPECT_EQ(parse({"--onnx=m", "--kvCapacity=64"}).system.kvPages, 0);
 }
 
 TEST(Options, LargestLoss)
@@ -263,6 +270,7 @@ TEST(Options, CommandLinesThatAreRefused)
         {"--onnx=m", "--cpuThreads=0"},
         {"--onnx=m", "--tuningSeconds=0"},
         {"--onnx=m", "--kvCapacity=0"},
+        {"--onnx=m", "--kvPages=8"},
         {"--onnx=m", "--layerDeviceTypes=a:NPU"},
         {"--onnx=m", "--compareCosine=2"},
     };

@@ -88,6 +88,8 @@ void selectDevice(SystemOptions const& system)
         setenv("TENSORWRIGHT_TUNING_SECONDS", std::to_string(system.tuningSeconds).c_str(), 1);
     if (system.kvCapacity > 0)
         setenv("TENSORWRIGHT_KV_CAPACITY", std::to_string(system.kvCapacity).c_str(), 1);
+    if (system.kvPages > 0)
+        setenv("TENSORWRIGHT_KV_PAGES", std::to_string(system.kvPages).c_str(), 1);
     if (system.cpuThreads > 0)
         setenv("TENSORWRIGHT_NUM_THREADS", std::to_string(system.cpuThreads).c_str(), 1);
 

@@ -66,6 +66,10 @@ constexpr Flag kFlags[] = {
      "caches of a decoder that get longer with each run (past -> present) are rebuilt with\nroom for N rows, which "
      "stay where "
      "they are; the input kv_lengths says how many there are"},
+    {kBuild, "--kvPages", "=<N>",
+     "with --kvCapacity: caches are N blocks of 16 rows for all sequences together; the input\nkv_pages says which "
+     "blocks "
+     "a sequence has"},
     {kBuild, "--calib", "=<file>", "INT8 calibration cache to read"},
     {kBuild, "--maxLoss", "=<X>",
      "build the fastest engine found whose outputs differ from FP32 (or from what\n--compare names) by no more than X, "

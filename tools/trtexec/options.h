@@ -143,6 +143,7 @@ struct SystemOptions
     bool deviceGiven = false;                                   // --device stood on the command line
     int32_t cpuThreads = 0;                                     // 0: the library decides
     int32_t tuningSeconds = 0;                                  // 0: no limit
+    int32_t kvPages = 0;                                        // 0: each sequence has its rows of caches
     int32_t kvCapacity = 0;                                     // 0: caches stay as they are in the model
     std::vector<std::pair<char const*, char const*>> variables; // of the library's environment, that flags set
     int32_t dlaCore = -1;

@@ -376,6 +376,9 @@ void parseSystem(Arguments& args, SystemOptions& system)
     assign(system.cpuThreads, args.takeInteger("--cpuThreads", 1, 4096));
     assign(system.tuningSeconds, args.takeInteger("--tuningSeconds", 1, 86400));
     assign(system.kvCapacity, args.takeInteger("--kvCapacity", 1, 1 << 24));
+    assign(system.kvPages, args.takeInteger("--kvPages", 1, 1 << 24));
+    if (system.kvPages > 0 && system.kvCapacity == 0)
+        throw UsageError("--kvPages is beside --kvCapacity, the rows of a sequence");
     for (Flag const& f : allFlags())
         if (f.variable && args.takeFlag(f.name))
             system.variables.emplace_back(f.variable, f.value);

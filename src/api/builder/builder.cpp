@@ -187,8 +187,11 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
         *contents.graph, services,
         {c.has(BuilderFlag::kFP16), mayQuantize, mayQuantize && c.int8Calibrator, &n.ranges, &n.openScalesOfPlugins}));
     std::vector<passes::FixedCache> caches;
+    if (b.environment.kvPages > 0 && b.environment.kvCapacity == 0)
+        return invalidArgument("TENSORWRIGHT_KV_PAGES={} is beside TENSORWRIGHT_KV_CAPACITY, the rows of a sequence",
+                               b.environment.kvPages);
     if (b.environment.kvCapacity > 0)
-        TW_SET(caches, fixCaches(contents, c, b.environment.kvCapacity,
+        TW_SET(caches, fixCaches(contents, c, {b.environment.kvCapacity, b.environment.kvPages},
                                  {.target = builder::describe({.cuda = b.gpu.get()}), .permits = b.environment.permits},
                                  b.reporter));
     contents.engineName = n.name;

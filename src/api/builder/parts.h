@@ -70,7 +70,7 @@ Result<plan::Profile> toProfile(NetworkObject const& n, ir::Graph const& graph, 
 // Caches of a capacity that the environment asks for, in place of those that get longer (passes/caches/fixed_caches.h). `contents` has the
 // graph, and no inputs and outputs yet.
 Result<std::vector<passes::FixedCache>> fixCaches(plan::Contents& contents, BuilderConfigObject const& c,
-                                                  int64_t capacity, passes::PassSettings const& settings,
+                                                  passes::CacheSizes const& sizes, passes::PassSettings const& settings,
                                                   Reporter& log);
 // Lengths of what has no length any more in the shapes of a profile; and the shape of the caches' lengths.
 Result<void> fixProfile(plan::Profile& profile, ir::Graph const& graph, std::vector<passes::FixedCache> const& caches);

@@ -110,21 +110,30 @@ bool isNoOp(runtime::Instance const* instance, runtime::LoadedStep const& step, 
 Json cachesOf(ir::Graph const& g)
 {
     Json list = Json::array();
-    auto const add = [&](ir::Node const& n, ir::InPlace const& p, int64_t axis, size_t index) {
+    auto const add = [&](ir::Node const& n, ir::InPlace const& p, int64_t axis, size_t index, ir::Value const* pages) {
         ir::Value const &x = *n.inputs[size_t(p.input)], &y = *n.outputs[size_t(p.output)];
         if (!contains(g.inputs, &x) || !g.isOutput(&y))
             return;
         Json one = {{"Input", x.name}, {"Output", y.name}, {"Axis", axis}, {"Capacity", y.shape[size_t(axis)].value()}};
         if (n.inputs.size() > index && n.inputs[index])
             one["WriteIndex"] = n.inputs[index]->name;
+        if (pages) {
+            ir::Dim const rows = pages->shape[1] * ir::Dim(ops::cache_update::kPageRows);
+            one["Capacity"] = rows.isConst() ? rows.value() : -1;
+            one["Pages"] = pages->name;
+            one["Blocks"] = y.shape[0].isConst() ? y.shape[0].value() : -1;
+            one["RowsOfBlock"] = ops::cache_update::kPageRows;
+        }
         list.push_back(one);
     };
     for (auto const& n : g.nodes)
         for (ir::InPlace const& p : n->op->inPlace) {
-            if (n->op == &ops::cache_update::def())
-                add(*n, p, n->attrsAs<ops::cache_update::Attrs>().axis, 2);
-            else if (n->op == &ops::append_attention::def())
-                add(*n, p, ops::append_attention::kRowsAxis, ops::append_attention::kIndex);
+            if (n->op == &ops::append_attention::def()) {
+                add(*n, p, ops::append_attention::kRowsAxis, ops::append_attention::kIndex, nullptr);
+            } else if (n->op == &ops::cache_update::def()) {
+                auto const& a = n->attrsAs<ops::cache_update::Attrs>();
+                add(*n, p, a.axis, 2, a.pages ? n->inputs[3] : nullptr);
+            }
         }
     return list;
 }

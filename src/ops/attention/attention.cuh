@@ -3,7 +3,7 @@
 // thread; sum and result are scaled again when the largest score grows.
 // Where weights are rounded, the sum is known before: a first walk over the keys finds it.
 //   type T, of q, Key, of k and v; bool kIntegers: y is i8 in steps of *step; int kThreads; float kScale, kFill: what a score becomes that is not kept; bool kKeepInverted; float kScoreStep,
-//   kSumStep, kWeightStep: what is rounded to multiples of them, 0: nothing; float kSoftcap: of scores, 0: none; bool kCausal, kWindow, kTable
+//   kSumStep, kWeightStep: what is rounded to multiples of them, 0: nothing; float kSoftcap: of scores, 0: none; bool kCausal, kWindow, kTable, kPages
 #pragma once
 
 #include "kernels/cuda/common/prelude.cuh"
@@ -36,12 +36,19 @@ TW_INLINE i64 place(OperandPlace const& p, i64 b, i64 h, i64 row)
 {
     return p.offset + b * p.batch + h * p.head + row * p.row;
 }
-// The image whose key j image b sees.
+constexpr i64 kPageRows = 16;
+// The image, or block, whose key j image b sees, and its row there.
 TW_INLINE i64 imageOf(Params const& p, i64 b, i64 j)
 {
+    if constexpr (kPages)
+        return max(min(i64(p.pages[(b * p.columns + j) / kPageRows]), p.blocks - 1), i64(0));
     if constexpr (!kTable)
         return b;
     return b / p.sharing * p.sharing + max(min(i64(p.table[b * p.columns + j]), p.sharing - 1), i64(0));
+}
+TW_INLINE i64 rowOf(i64 j)
+{
+    return kPages ? j % kPageRows : j;
 }
 TW_KERNEL attention(const __grid_constant__ Params p)
 {
@@ -79,7 +86,7 @@ TW_KERNEL attention(const __grid_constant__ Params p)
             float t = lowest(), w = 0;
             if (j < to) {
                 Key const* const k =
-                    static_cast<Key const*>(p.k) + place(p.at[1], imageOf(p, b, j), h / p.headsPerKey, j);
+                    static_cast<Key const*>(p.k) + place(p.at[1], imageOf(p, b, j), h / p.headsPerKey, rowOf(j));
                 t = 0;
                 for (i64 e = 0; e < p.size; ++e)
                     t += load<float>(q[e]) * load<float>(k[e]);
@@ -114,9 +121,9 @@ TW_KERNEL attention(const __grid_constant__ Params p)
             i64 const many = min(to - first, i64(kThreads));
             if (isLast && d < p.valueSize)
                 for (i64 e = 0; e < many; ++e)
-                    result +=
-                        weights[e] *
-                        load<float>(v[place(p.at[2], imageOf(p, b, first + e), h / p.headsPerKey, first + e) + d]);
+                    result += weights[e] *
+                              load<float>(
+                                  v[place(p.at[2], imageOf(p, b, first + e), h / p.headsPerKey, rowOf(first + e)) + d]);
         }
     }
     if (d < p.valueSize) {

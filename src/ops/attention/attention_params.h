@@ -21,6 +21,9 @@ struct Params
     float const* slopes = nullptr;      // of heads
     cuda::i32 const* table = nullptr;   // whose key it is, of images and columns; of `sharing` images
     cuda::i64 sharing = 1;
+    cuda::i32 const* pages =
+        nullptr; // which of `blocks` blocks holds 16 rows of keys and values, of images; batch strides are those of blocks
+    cuda::i64 blocks = 0;
     float const *keyScales = nullptr, *valueScales = nullptr; // of heads of keys, where these are i8
     cuda::i64 rows = 0, window = 0;
     OperandPlace at[6]; // q, k, v, mask, keep, y

@@ -16,6 +16,68 @@ auto lengths(std::vector<double> of, bool causal = true)
     };
 }
 
+using AddCase = std::function<void(std::string const& name, int64_t batch, int64_t rows, int64_t columns, int64_t heads,
+                                   int64_t size, ChangeCase const& change)>;
+
+// Keys and values in blocks of 16 rows, of which some are of several images; some numbers of blocks are beyond the first and the last.
+void pagedCases(AddCase const& with, DataType type, DataType keys)
+{
+    struct Blocks
+    {
+        int64_t images, pages, blocks, heads, size;
+    };
+    auto paged = [keys](Blocks const& b, std::vector<double> const& of, bool causal = true) {
+        return [=](Attrs& t, std::vector<CaseInput>& in) {
+            t.headsPerKey = t.heads / b.heads;
+            in[1] = in[2] = input(keys, {b.blocks, b.heads, 16, b.size});
+            lengths(of, causal)(t, in);
+            t.pages = true;
+            in.push_back(input(DataType::kInt32, {b.images, b.pages}));
+        };
+    };
+    for (int64_t size : {16, 32, 48, 64, 96, 128, 256})
+        for (int64_t rows : {1, 4, 70})
+            with(fmt::format("pages_of_size_{}_rows_{}", size, rows), 3, rows, 0, 2, size,
+                 paged({3, 5, 9, 2, size}, {80, rows + 1.0, 71}));
+    for (int64_t shared : {2, 4, 5, 8})
+        for (int64_t rows : {1, 3, 40})
+            with(fmt::format("pages_{}_share_{}_rows", shared, rows), 2, rows, 0, 2 * shared, 64,
+                 paged({2, 6, 20, 2, 64}, {90, 47}));
+    for (int64_t rows : {1, 5, 80})
+        for (int64_t window : {1, 7, 64, 500})
+            with(fmt::format("pages_window_{}_rows_{}", window, rows), 2, rows, 0, 2, 64,
+                 [&](Attrs& t, std::vector<CaseInput>& in) {
+                     t.window = window;
+                     paged({2, 13, 26, 2, 64}, {200, 83})(t, in);
+                 });
+    with("pages_lengths_anywhere", 5, 3, 0, 2, 64, paged({5, 4, 7, 2, 64}, {0, 2, 64, 1000, -7}));
+    with("pages_not_causal", 3, 20, 0, 3, 64, paged({3, 9, 4, 3, 64}, {0, 9, 130}, false));
+    with("pages_long", 1, 1, 0, 1, 64, paged({1, 188, 200, 1, 64}, {2990}));
+    with("pages_long_heads", 2, 1, 0, 3, 128, paged({2, 70, 90, 3, 128}, {1100, 1120}));
+    with("pages_one_block", 2, 2, 0, 2, 32, paged({2, 3, 1, 2, 32}, {48, 5}));
+    with("pages_unaligned", 2, 1, 0, 2, 20, paged({2, 4, 6, 2, 20}, {60, 31}));
+    for (int64_t rows : {1, 5, 80})
+        with(fmt::format("pages_all_rows_{}", rows), 3, rows, 0, 6, 32, [&](Attrs& t, std::vector<CaseInput>& in) {
+            t.headsPerKey = 3;
+            in[1] = in[2] = input(keys, {25, 2, 16, 32});
+            masked({input(type, {3, 1, rows, 160}), input(DataType::kBool, {1, 6, 1, 160})}, -3, rows == 5)(t, in);
+            lengths({150, 0, 91})(t, in);
+            t.window = 40;
+            t.softcap = 2;
+            t.sinks = t.slopes = t.pages = true;
+            in.push_back(input(type, {6}));
+            in.push_back(input(DataType::kFloat, {6}, {1, 0.5, 0.25, 0.125, 0, -0.25}));
+            in.push_back(input(DataType::kInt32, {3, 10}));
+        });
+    with("pages_other_values", 2, 2, 0, 2, 64, [&](Attrs& t, std::vector<CaseInput>& in) {
+        t.valueSize = t.v.headStride = 32;
+        paged({2, 4, 6, 2, 64}, {60, 31})(t, in);
+        in[2] = input(keys, {6, 2, 16, 32});
+    });
+    with("pages_without_blocks", 2, 2, 0, 2, 64, paged({2, 4, 0, 2, 64}, {60, 31}));
+    with("pages_of_none", 2, 2, 0, 2, 64, paged({2, 0, 6, 2, 64}, {60, 31}));
+}
+
 } // namespace
 
 void decoderCases(AddTokens const& add, DataType type, DataType keys)
@@ -151,6 +213,7 @@ void decoderCases(AddTokens const& add, DataType type, DataType keys)
         lengths({60, 31})(t, in);
     });
     with("no_columns", 2, 2, 0, 2, 64, lengths({0, 0}));
+    pagedCases(with, type, keys);
 }
 
 } // namespace tw::ops::attention

@@ -46,7 +46,7 @@ void attend(Attrs const& a, Geometry const& g, RunArgs& args, float* t)
         float const sink = sinks ? loadElement(sinks[h]) : -std::numeric_limits<float>::infinity();
         float highest = sink;
         for (int64_t j = keys.from; j < keys.to; ++j) {
-            Key const* k = at<Key>(args.inputs[1], g.k, table.image(b, j), h / a.headsPerKey, j);
+            Key const* k = at<Key>(args.inputs[1], g.k, table.image(b, j), h / a.headsPerKey, table.row(j));
             float s = 0;
             for (int64_t d = 0; d < a.size; ++d)
                 s += loadElement(q[d]) * loadElement(k[d]);
@@ -74,8 +74,8 @@ void attend(Attrs const& a, Geometry const& g, RunArgs& args, float* t)
         for (int64_t d = 0; d < a.valueSize; ++d) {
             double s = 0;
             for (int64_t j = keys.from; j < keys.to; ++j)
-                s += double(t[j] *
-                            loadElement(at<Key>(args.inputs[2], g.v, table.image(b, j), h / a.headsPerKey, j)[d]));
+                s += double(t[j] * loadElement(at<Key>(args.inputs[2], g.v, table.image(b, j), h / a.headsPerKey,
+                                                       table.row(j))[d]));
             T stored;
             storeElement(stored, keys.from < keys.to ? s / sum * double(scaleOf(1, h)) : 0);
             if (a.integers)

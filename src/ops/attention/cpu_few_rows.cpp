@@ -17,6 +17,7 @@ namespace {
 constexpr int64_t kMostRows = 32;          // of queries that share a head of keys and values
 constexpr int64_t kAloneBytes = 64 * 1024; // of keys and values: less is not worth a second thread
 constexpr int64_t kPartKeys = 4 * kKeyBlock;
+static_assert(kRowsOfPage == kPageRows);
 
 // Queries are rows of a head of keys: h0 * Si + i for head h0 of those that share it. A group: up to kMostRows of them.
 struct Work
@@ -82,7 +83,8 @@ void beginRows(Work const& w, RunArgs& args, int64_t b, int64_t head, int64_t fi
         for (int64_t d = 0; d < a.size; ++d)
             q[r * a.size + d] = x[d] * scale;
     }
-    f.from = from;
+    // A page begins in the key block's beginning; what stands in it in front of the first key is of the same sequence, and weighs nothing.
+    f.from = a.pages && from < to ? from / kRowsOfPage * kRowsOfPage : from;
     f.to = std::max(to, from);
 }
 
@@ -187,9 +189,11 @@ Result<void> runFewRows(kernels::jit::Isa isa, Attrs const& a, Geometry const& g
         f.q = q;
         f.size = a.size;
         f.valueSize = a.valueSize;
-        f.k = place(1, g.k, table.first(b), head);
-        f.v = place(2, g.v, table.first(b), head);
+        f.k = place(1, g.k, a.pages ? 0 : table.first(b), head);
+        f.v = place(2, g.v, a.pages ? 0 : table.first(b), head);
         f.images = table.of(b);
+        f.pages = table.pagesOf(b);
+        f.blocks = g.blocks;
         f.sharing = g.sharing;
         f.kImage = g.k.batch;
         f.vImage = g.v.batch;

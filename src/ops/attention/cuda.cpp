@@ -24,7 +24,7 @@ CudaSource sourceOf(Problem const& problem)
                cuda::number("kSumStep", float(a.sumStep)) + cuda::number("kWeightStep", float(a.weightStep)) +
                cuda::flag("kKeepInverted", a.keepInverted) + cuda::number("kSoftcap", float(a.softcap)) +
                cuda::flag("kCausal", a.causal) + cuda::flag("kWindow", a.window > 0) + cuda::flag("kTable", a.table) +
-               cuda::include("ops/attention/attention.cuh");
+               cuda::flag("kPages", a.pages) + cuda::include("ops/attention/attention.cuh");
     return out;
 }
 
@@ -50,6 +50,8 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const&)
         p.slopes = elementsOf<float>(args.inputs, g.slopesInput);
         p.table = elementsOf<int32_t>(args.inputs, g.tableInput);
         p.sharing = g.sharing;
+        p.pages = elementsOf<int32_t>(args.inputs, g.pagesInput);
+        p.blocks = g.blocks;
         if (attrs.scales) {
             p.keyScales = elementsOf<float>(args.inputs, g.scalesInput);
             p.valueScales = elementsOf<float>(args.inputs, g.scalesInput + 1);
@@ -73,7 +75,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const&)
 }
 
 constexpr CudnnTactic kCudnn{"attention_f16_cudnn_sm90a", 1};
-constexpr CudaTactic kPlain{"attention_any_plain_cuda", 6, generate};
+constexpr CudaTactic kPlain{"attention_any_plain_cuda", 7, generate};
 
 } // namespace
 

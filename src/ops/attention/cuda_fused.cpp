@@ -41,6 +41,16 @@ bool isCausal(Problem const& problem, int m, bool keep)
     return true;
 }
 
+// Keys of an image, in these dimensions of the problem.
+int64_t columnsOf(Problem const& problem, Extents TensorSpec::*dims)
+{
+    auto const& a = problem.node->attrsAs<Attrs>();
+    if (a.pages)
+        return (problem.inputs[size_t(a.pagesInput(problem.inputs.size()))].*dims)[1] * kPageRows;
+    Extents const& k = problem.inputs[1].*dims;
+    return k[a.k.rowsAxis(k.rank)];
+}
+
 cuda::AttentionStrides stridesOf(Strides const& p, int64_t heads)
 {
     // One head needs no step, but a tensor map wants one.
@@ -103,8 +113,9 @@ int copyUnit(Problem const& problem)
 
 Support supportsFused(Problem const& problem, DataType type, bool mayBeBytes)
 {
-    return problem.node->attrsAs<Attrs>().table ? Support::no("takes keys of one image")
-                                                : supportsFusedTable(problem, type, mayBeBytes);
+    auto const& a = problem.node->attrsAs<Attrs>();
+    return a.table || a.pages ? Support::no("takes keys of one image, one behind the other")
+                              : supportsFusedTable(problem, type, mayBeBytes);
 }
 
 Support supportsFusedTable(Problem const& problem, DataType type, bool mayBeBytes)
@@ -122,9 +133,9 @@ Support supportsFusedTable(Problem const& problem, DataType type, bool mayBeByte
         return Support::no("takes what decoders have without sequences one behind the other and without rounding");
     if (a.segments && a.masksEnd(problem.inputs.size()) > 3)
         return Support::no("takes no masks beside sequences that lie one behind the other");
-    Extents const &y = problem.outputs[0].maxDims, &k = problem.inputs[1].maxDims;
+    Extents const& y = problem.outputs[0].maxDims;
     if (y[a.batchAxis()] > kMostBlocks || a.heads > kMostBlocks || y[a.rowsAxis()] > kMostRows ||
-        k[a.k.rowsAxis(k.rank)] > kMostRows)
+        columnsOf(problem, &TensorSpec::maxDims) > kMostRows)
         return Support::no("takes at most 65535 batches and heads and 2^30 rows");
     return Support::yes();
 }
@@ -171,6 +182,8 @@ FusedRun fusedRun(Attrs const& a, MaskPlan const& plan, RunArgs const& args)
     x.window = int32_t(a.window);
     x.table = elementsOf<int32_t>(args.inputs, g.tableInput);
     x.sharing = int32_t(g.sharing);
+    x.pages = elementsOf<int32_t>(args.inputs, g.pagesInput);
+    x.blocks = int32_t(g.blocks);
     x.softcap = float(a.softcap);
     x = cuda::forKernel(x, {a.scoreStep, a.sumStep, a.weightStep});
     r.shape = {g.batch, a.heads, g.rows, g.columns};
@@ -186,8 +199,8 @@ FusedRun fusedRun(Attrs const& a, MaskPlan const& plan, RunArgs const& args)
 FusedSizes fusedSizes(Problem const& problem)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
-    Extents const& k = problem.inputs[1].dims;
-    FusedSizes sizes{problem.outputs[0].dims[a.rowsAxis()], std::max<int64_t>(k[a.k.rowsAxis(k.rank)], 1)};
+    FusedSizes sizes{problem.outputs[0].dims[a.rowsAxis()],
+                     std::max<int64_t>(columnsOf(problem, &TensorSpec::dims), 1)};
     if (int const i = a.beginsInput(problem.inputs.size()); i >= 0) // of a sequence: twice the mean covers nearly all
         sizes.rows = sizes.keys = std::clamp<int64_t>(
             2 * sizes.keys / std::max<int64_t>(problem.inputs[size_t(i)].dims[0] - 1, 1), 1, sizes.keys);

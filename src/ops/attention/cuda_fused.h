@@ -26,7 +26,7 @@ int copyUnit(Problem const& problem);
 
 // Of q, k, v in `type`, heads up to 256 elements; keys of one image. mayBeBytes: k and v may be in INT8.
 Support supportsFused(Problem const& problem, DataType type, bool mayBeBytes = false);
-// The same with keys of several images.
+// The same with keys of several images, or in blocks.
 Support supportsFusedTable(Problem const& problem, DataType type, bool mayBeBytes);
 
 // Arguments of a run; nothing to do when there are no keys but to write zeros.

@@ -182,8 +182,8 @@ Support supportsFew(Problem const& problem)
         return Support::no("takes heads that begin at multiples of 8 elements");
     if (char const* const reason = unsupported(fewRowsSpec(problem, {1, 1}, maskPlan(problem).masks)))
         return Support::no(reason);
-    constexpr int64_t kMostRows = 64; // beyond, keys are read more than a few times
-    if (int64_t const rows = a.headsPerKey * problem.outputs[0].dims[a.rowsAxis()]; rows > kMostRows)
+    constexpr int64_t kMostRows = 64; // beyond, keys are read more than a few times; blocks have no other fast kernel
+    if (int64_t const rows = a.headsPerKey * problem.outputs[0].dims[a.rowsAxis()]; rows > kMostRows && !a.pages)
         return Support::no(fmt::format("takes up to {} queries on a head of keys, these are {}", kMostRows, rows));
     return Support::yes();
 }
@@ -297,6 +297,7 @@ cuda::attention_few_rows::Spec fewRowsSpec(Problem const& problem, Config const&
     s.splits = int(c[1]);
     s.headsPerKey = a.headsPerKey;
     s.table = a.table;
+    s.pages = a.pages;
     s.bytes = a.scales;
     s.masks = masks;
     return s;
@@ -304,7 +305,7 @@ cuda::attention_few_rows::Spec fewRowsSpec(Problem const& problem, Config const&
 
 constinit CudaTactic const kF16Wgmma{"attention_f16_wgmma_sm90a", 3, generateWgmma, supportsWgmma, wgmmaConfigs};
 constinit CudaTactic const kF16Mma{"attention_f16_mma_sm80", 4, generateMma, supportsMma, mmaConfigs};
-constinit CudaTactic const kF16Few{"attention_f16_few_rows_sm80", 2, generateFew, supportsFew, fewConfigs};
+constinit CudaTactic const kF16Few{"attention_f16_few_rows_sm80", 3, generateFew, supportsFew, fewConfigs};
 constinit CudaTactic const kTf32Mma{
     "attention_tf32_mma_sm80",          3, generate<false>, supports, configs<false>, nullptr, nullptr,
     Traits{.rounding = Rounding::kTf32}};

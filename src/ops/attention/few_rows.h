@@ -8,6 +8,7 @@
 namespace tw::ops::attention {
 
 inline constexpr int64_t kKeyBlock = 64; // keys whose scores are there at once
+inline constexpr int64_t kRowsOfPage = 16;
 
 // One query and the keys that it sees.
 struct FewRow
@@ -40,7 +41,9 @@ struct FewRows
     void const *k = nullptr, *v = nullptr; // of key 0
     int64_t kStride = 0, vStride = 0;      // elements between keys
     int32_t const* images = nullptr; // of keys, where they are not all of one: k and v are of image 0 of `sharing` then
-    int64_t sharing = 1, kImage = 0, vImage = 0; // elements between images
+    int64_t sharing = 1, kImage = 0, vImage = 0; // elements between images, or between blocks
+    int32_t const* pages = nullptr; // blocks of kRowsOfPage keys: k and v are of the first one of all then, and `from`
+    int64_t blocks = 0;             // is where a page begins
     int64_t size = 0, valueSize = 0;
     float* scores = nullptr; // [count][kKeyBlock] of room
     float* y = nullptr;      // [count][valueSize]: sums, in units of the largest score

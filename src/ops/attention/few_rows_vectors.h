@@ -75,33 +75,74 @@ inline V sumsOfAll(V (&a)[kFloats])
 #endif
 }
 
+// Whose keys they are: of one image, of those that a table names, of blocks that pages name.
+enum class Where
+{
+    kImage,
+    kTable,
+    kPages
+};
+
+inline int64_t within(int64_t i, int64_t count)
+{
+    return i < 0 ? 0 : i >= count ? count - 1 : i;
+}
 // Where key j is behind that of image 0: of the image that the table names.
 inline int64_t imageAt(FewRows const& f, int64_t j, int64_t stride)
 {
-    int64_t const i = f.images[j], last = f.sharing - 1;
-    return (i < 0 ? 0 : i > last ? last : i) * stride;
+    return within(f.images[j], f.sharing) * stride;
+}
+// Where the page of key j begins.
+inline int64_t pageAt(FewRows const& f, int64_t j, int64_t stride)
+{
+    return within(f.pages[j / kRowsOfPage], f.blocks) * stride;
 }
 
-// Scores of kRows queries and the keys of a block, kFloats of them at once.
-template <int kRows, class Element, bool kTable>
+// Pages lie anywhere, and memory looks no further than one of them by itself: while keys are read, the values of the same places are fetched,
+// and with these the keys of the next block. Null: nothing is, for the queries before have done so.
+template <class Element>
+inline Element const* valuesAhead(FewRows const& f, int64_t row, int64_t j)
+{
+    return row > 0 ? nullptr : static_cast<Element const*>(f.v) + pageAt(f, j, f.vImage) + j % kRowsOfPage * f.vStride;
+}
+template <class Element>
+inline Element const* keysAhead(FewRows const& f, int64_t row, int64_t j)
+{
+    return row > 0 || j + kKeyBlock >= f.to
+               ? nullptr
+               : static_cast<Element const*>(f.k) + pageAt(f, j + kKeyBlock, f.kImage) + j % kRowsOfPage * f.kStride;
+}
+
+// Scores of kRows queries and the keys of a block, kFloats of them at once, which are of one page.
+template <int kRows, class Element, Where kWhere>
 void scoresOf(FewRows const& f, int64_t row, int64_t first, int64_t n)
 {
     constexpr int kKeys = int(kFloats) / kRows;
-    auto const* const k = static_cast<Element const*>(f.k) + first * f.kStride;
+    static_assert(kRowsOfPage % kKeys == 0 && kKeyBlock % kRowsOfPage == 0);
+    auto const* k = static_cast<Element const*>(f.k) + (kWhere == Where::kPages ? 0 : first * f.kStride);
     float const* const q = f.q + row * f.size;
     for (int64_t j = 0; j < n; j += kKeys) {
         Element const* key[kKeys];
+        if constexpr (kWhere == Where::kPages)
+            k = static_cast<Element const*>(f.k) + pageAt(f, first + j, f.kImage) -
+                j / kRowsOfPage * kRowsOfPage * f.kStride;
         for (int c = 0; c < kKeys; ++c) {
             int64_t const at = j + c < n ? j + c : n - 1;
             key[c] = k + at * f.kStride;
-            if constexpr (kTable)
+            if constexpr (kWhere == Where::kTable)
                 key[c] += imageAt(f, first + at, f.kImage);
         }
+        Element const* ahead = nullptr;
+        if constexpr (kWhere == Where::kPages)
+            ahead = valuesAhead<Element>(f, row, first + j);
         V sum[kFloats] = {};
         for (int64_t d = 0; d < f.size; d += kFloats) {
             V of[kRows];
             for (int r = 0; r < kRows; ++r)
                 of[r] = load(q + r * f.size + d);
+            if (ahead && d < f.valueSize)
+                for (int c = 0; c < kKeys; ++c)
+                    __builtin_prefetch(ahead + c * f.vStride + d);
             for (int c = 0; c < kKeys; ++c) {
                 V const x = loadKeys(key[c] + d);
                 for (int r = 0; r < kRows; ++r)
@@ -177,36 +218,49 @@ inline float weigh(float* t, int64_t n, FewRow& row)
     return shrink;
 }
 
-template <int kRows, int kVectors, class Element, bool kTable>
+template <int kRows, int kVectors, class Element, Where kWhere>
 void addValues(FewRows const& f, int64_t row, int64_t first, int64_t n, int64_t d, float const* shrink)
 {
-    auto const* v = static_cast<Element const*>(f.v) + first * f.vStride + d;
+    auto const* v = static_cast<Element const*>(f.v) + (kWhere == Where::kPages ? 0 : first * f.vStride) + d;
     float const* const w = f.scores + row * kKeyBlock;
     float* const y = f.y + row * f.valueSize + d;
     V sum[kRows][kVectors];
     for (int r = 0; r < kRows; ++r)
         for (int i = 0; i < kVectors; ++i)
             sum[r][i] = load(y + r * f.valueSize + i * kFloats) * shrink[r];
-    for (int64_t j = 0; j < n; ++j, v += f.vStride) {
-        auto const* of = v;
-        if constexpr (kTable)
-            of += imageAt(f, first + j, f.vImage);
+    auto add = [&](Element const* of, int64_t j) {
         for (int i = 0; i < kVectors; ++i) {
             V const x = loadKeys(of + i * kFloats);
             for (int r = 0; r < kRows; ++r)
                 sum[r][i] += w[r * kKeyBlock + j] * x;
         }
-    }
+    };
+    if constexpr (kWhere == Where::kPages)
+        for (int64_t j = 0; j < n;) {
+            auto const* of = v + pageAt(f, first + j, f.vImage);
+            auto const* ahead = keysAhead<Element>(f, row, first + j);
+            for (int64_t const end = j + kRowsOfPage < n ? j + kRowsOfPage : n; j < end; ++j, of += f.vStride) {
+                add(of, j);
+                if (!ahead)
+                    continue;
+                for (int i = 0; i < kVectors; ++i)
+                    __builtin_prefetch(ahead + d + i * kFloats);
+                ahead += f.kStride;
+            }
+        }
+    else
+        for (int64_t j = 0; j < n; ++j, v += f.vStride)
+            add(kWhere == Where::kTable ? v + imageAt(f, first + j, f.vImage) : v, j);
     for (int r = 0; r < kRows; ++r)
         for (int i = 0; i < kVectors; ++i)
             store(y + r * f.valueSize + i * kFloats, sum[r][i]);
 }
 
-template <int kRows, class Element, bool kTable>
+template <int kRows, class Element, Where kWhere>
 void blockOf(FewRows const& f, int64_t row, int64_t first, int64_t n)
 {
     constexpr int kWide = kRows == 1 ? 8 : kRows == 2 ? 4 : TW_FLOATS == 16 ? 4 : 2;
-    scoresOf<kRows, Element, kTable>(f, row, first, n);
+    scoresOf<kRows, Element, kWhere>(f, row, first, n);
     float shrink[kRows];
     for (int r = 0; r < kRows; ++r) {
         FewRow& of = f.rows[row + r];
@@ -217,32 +271,34 @@ void blockOf(FewRows const& f, int64_t row, int64_t first, int64_t n)
     }
     int64_t d = 0;
     for (; d + kWide * kFloats <= f.valueSize; d += kWide * kFloats)
-        addValues<kRows, kWide, Element, kTable>(f, row, first, n, d, shrink);
+        addValues<kRows, kWide, Element, kWhere>(f, row, first, n, d, shrink);
     if constexpr (kWide > 4)
         for (; d + 4 * kFloats <= f.valueSize; d += 4 * kFloats)
-            addValues<kRows, 4, Element, kTable>(f, row, first, n, d, shrink);
+            addValues<kRows, 4, Element, kWhere>(f, row, first, n, d, shrink);
     for (; d < f.valueSize; d += kFloats)
-        addValues<kRows, 1, Element, kTable>(f, row, first, n, d, shrink);
+        addValues<kRows, 1, Element, kWhere>(f, row, first, n, d, shrink);
 }
 
-template <class Element, bool kTable>
+template <class Element, Where kWhere>
 void attendBlocks(FewRows const& f)
 {
     for (int64_t first = f.from; first < f.to; first += kKeyBlock) {
         int64_t const n = f.to - first < kKeyBlock ? f.to - first : kKeyBlock;
         int64_t row = 0;
         for (; row + 4 <= f.count; row += 4)
-            blockOf<4, Element, kTable>(f, row, first, n);
+            blockOf<4, Element, kWhere>(f, row, first, n);
         for (; row + 2 <= f.count; row += 2)
-            blockOf<2, Element, kTable>(f, row, first, n);
+            blockOf<2, Element, kWhere>(f, row, first, n);
         if (row < f.count)
-            blockOf<1, Element, kTable>(f, row, first, n);
+            blockOf<1, Element, kWhere>(f, row, first, n);
     }
 }
 template <class Element>
 void attend(FewRows const& f)
 {
-    f.images ? attendBlocks<Element, true>(f) : attendBlocks<Element, false>(f);
+    f.images  ? attendBlocks<Element, Where::kTable>(f)
+    : f.pages ? attendBlocks<Element, Where::kPages>(f)
+              : attendBlocks<Element, Where::kImage>(f);
 }
 
 } // namespace

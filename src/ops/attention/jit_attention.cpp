@@ -137,6 +137,11 @@ Result<void> JitKernel::run(RunArgs& args) const
         return args.inputs[size_t(input)].as<float>() + p.offset + s.batch * p.batch + s.first * p.row +
                h / (input == 0 ? 1 : attrs_.headsPerKey) * p.head;
     };
+    Table const table = tableOf(g, args.inputs);
+    auto headRows = [&](int input, Strides const& p, Sequence const& s, int64_t h) {
+        float const* const x = args.inputs[size_t(input)].as<float>() + p.offset + h / attrs_.headsPerKey * p.head;
+        return HeadRows{x, s.batch, s.first, p.batch, p.row, table};
+    };
     auto body = [&](int64_t part, int worker) {
         int64_t const head = part / chunks, chunk = part % chunks, h = head % attrs_.heads;
         Sequence const s = sequenceOf(head / attrs_.heads);
@@ -145,8 +150,8 @@ Result<void> JitKernel::run(RunArgs& args) const
         if (begin == end)
             return;
         float* scratch = static_cast<float*>(args.workspace) + worker * plan.scratch.total;
-        packKeys(plan, rowsOf(1, g.k, s, h), s.columns, scratch + plan.scratch.keys);
-        packValues(plan, rowsOf(2, g.v, s, h), s.columns, scratch + plan.scratch.values);
+        packKeys(headRows(1, g.k, s, h), s.columns, scratch + plan.scratch.keys);
+        packValues(plan, headRows(2, g.v, s, h), s.columns, scratch + plan.scratch.values);
         int64_t const products =
             segmentCount == 0 ? plan.products : tiles.count * (plan.values.count() + panelsOf(s.columns).count());
         int64_t const lines = (s.columns + s.rows) * linesOf(attrs_.size) + s.columns * linesOf(attrs_.valueSize);
@@ -154,8 +159,10 @@ Result<void> JitKernel::run(RunArgs& args) const
         if (part + 1 < parts) { // workers take neighbouring parts
             int64_t const nextHead = (part + 1) / chunks, ofNext = nextHead % attrs_.heads;
             Sequence const next = sequenceOf(nextHead / attrs_.heads);
-            fetch.add(rowsOf(1, g.k, next, ofNext), next.columns, g.k.row, attrs_.size);
-            fetch.add(rowsOf(2, g.v, next, ofNext), next.columns, g.v.row, attrs_.valueSize);
+            if (!attrs_.pages) {
+                fetch.add(rowsOf(1, g.k, next, ofNext), next.columns, g.k.row, attrs_.size);
+                fetch.add(rowsOf(2, g.v, next, ofNext), next.columns, g.v.row, attrs_.valueSize);
+            }
             fetch.add(rowsOf(0, g.q, next, ofNext), next.rows, g.q.row, attrs_.size);
         }
         for (int64_t t = begin; t < end; ++t)
@@ -177,7 +184,7 @@ Support supports(CpuTactic const& t, Problem const& p)
         return Support::no("takes queries in f32 only");
     if ((!isFullFloat(p.inputs[1].type) || p.node->attrsAs<Attrs>().table) &&
         !mayTakeFewRows(t.isa(), p.node->attrsAs<Attrs>()))
-        return Support::no("takes keys in f16, bf16 and i8, or of several images, where heads are whole vectors and "
+        return Support::no("takes keys in f16, bf16 and i8, of several images, where heads are whole vectors and "
                            "nothing is rounded");
     if (p.node->attrsAs<Attrs>().integers)
         return Support::no("makes no integers");

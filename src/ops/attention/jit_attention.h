@@ -40,6 +40,16 @@ struct Panels
     int64_t padded() const { return roundUp(columns, width); }
 };
 
+// Keys or values of a head, from row `first` on: one behind the other, or in the blocks of pages. Vectors of keys do not go beyond a block.
+struct HeadRows
+{
+    float const* x = nullptr; // of the head, in front of all images
+    int64_t image = 0, first = 0, batch = 0, row = 0;
+    Table table;
+
+    float const* at(int64_t j) const { return x + table.image(image, first + j) * batch + table.row(first + j) * row; }
+};
+
 // Floats of scratch of one worker, each part on a cache line of its own.
 struct Scratch
 {
@@ -172,8 +182,8 @@ private:
     Panels panelsOf(int64_t columns) const { return Panels{columns, int64_t(kPanelVectors) * width()}; }
     Scratch scratchOf(Geometry const& g) const;
     Result<void> emit(Plan& plan, int rows) const;
-    void packKeys(Plan const& plan, float const* k, int64_t columns, float* to) const;
-    void packValues(Plan const& plan, float const* v, int64_t columns, float* to) const;
+    void packKeys(HeadRows const& k, int64_t columns, float* to) const;
+    void packValues(Plan const& plan, HeadRows const& v, int64_t columns, float* to) const;
     void tile(Plan const& plan, RunArgs& args, Sequence const& of, int64_t h, Tiles const& tiles, int64_t t,
               float* scratch, Fetch& fetch) const;
     void adjust(Plan const& plan, RunArgs& args, Sequence const& of, int64_t h, int64_t first, int64_t rows,

@@ -8,15 +8,15 @@
 namespace tw::ops::attention::emitted {
 
 // [columns, size] -> panels [size][panel's columns]; columns that do not exist are zero.
-void JitKernel::packKeys(Plan const& plan, float const* k, int64_t columnsOfAll, float* to) const
+void JitKernel::packKeys(HeadRows const& k, int64_t columnsOfAll, float* to) const
 {
-    int64_t const size = attrs_.size, w = width(), stride = plan.g.k.row;
+    int64_t const size = attrs_.size, w = width(), stride = k.row;
     Panels const keys = panelsOf(columnsOfAll);
     for (int64_t p = 0; p < keys.count(); ++p) {
         int64_t const columns = keys.columnsOf(p), padded = keys.vectorsOf(p) * w;
         float* panel = to + keys.begin(p, size);
         for (int64_t j0 = 0; j0 < padded; j0 += w) {
-            float const* from = k + (p * keys.width + j0) * stride;
+            float const* from = j0 < columns ? k.at(p * keys.width + j0) : nullptr;
             int64_t d = 0;
             if (j0 + w <= columns)
                 for (; d + w <= size; d += w)
@@ -29,17 +29,21 @@ void JitKernel::packKeys(Plan const& plan, float const* k, int64_t columnsOfAll,
 }
 
 // [columns, valueSize] -> panels [columns][panel's values].
-void JitKernel::packValues(Plan const& plan, float const* v, int64_t columns, float* to) const
+void JitKernel::packValues(Plan const& plan, HeadRows const& v, int64_t columns, float* to) const
 {
+    int64_t const together = attrs_.pages ? kPageRows : std::max<int64_t>(columns, 1);
     for (int64_t p = 0; p < plan.values.count(); ++p) {
-        CopyRowsArgs a;
-        a.x = v + p * plan.values.width;
-        a.y = to + plan.values.begin(p, columns);
-        a.xStrideBytes = plan.g.v.row * 4;
-        a.yStrideBytes = plan.values.vectorsOf(p) * width() * 4;
-        a.rows = columns;
-        a.n = plan.values.columnsOf(p);
-        copyRows_(a);
+        int64_t const yRow = plan.values.vectorsOf(p) * width();
+        for (int64_t j = 0; j < columns; j += together) {
+            CopyRowsArgs a;
+            a.x = v.at(j) + p * plan.values.width;
+            a.y = to + plan.values.begin(p, columns) + j * yRow;
+            a.xStrideBytes = v.row * 4;
+            a.yStrideBytes = yRow * 4;
+            a.rows = std::min(together, columns - j);
+            a.n = plan.values.columnsOf(p);
+            copyRows_(a);
+        }
     }
 }
 

@@ -69,6 +69,10 @@ Result<void> checkDecoder(ir::InferContext& ctx, Dim const& batch, Dim const& co
     if (a.softcap > 0 && a.roundsScores())
         return ctx.error("scores with a cap are not rounded (softcap {}, steps {} and {})", a.softcap, a.scoreStep,
                          a.sumStep);
+    if (a.pages && (!a.lengths || a.table || a.segments))
+        return ctx.error("pages are read beside lengths{}", a.table      ? ", and not by a table"
+                                                            : a.segments ? ", and not of sequences one behind the other"
+                                                                         : "");
     if (a.segments && (a.lengths || a.table))
         return ctx.error("sequences that lie one behind the other have no {} beside their begins",
                          a.lengths ? "lengths" : "table");
@@ -87,6 +91,8 @@ Result<void> checkDecoder(ir::InferContext& ctx, Dim const& batch, Dim const& co
         for (int i : {0, 1})
             TW_TRY(vector(a.scalesInput(size_t(ctx.inputCount())) + i, i ? "scales of values" : "scales of keys",
                           DataType::kFloat, a.keyHeads()));
+    if (int const i = a.pagesInput(size_t(ctx.inputCount())); i >= 0 && differ(ctx.shape(i)[0], batch))
+        return ctx.error("pages {} must have a row for each of {} images", ctx.describe(i), batch.str());
     int const i = a.tableInput(size_t(ctx.inputCount()));
     if (i < 0)
         return {};
@@ -95,6 +101,26 @@ Result<void> checkDecoder(ir::InferContext& ctx, Dim const& batch, Dim const& co
         return ctx.error("table {} must be i32 of shape [groups, images of a group, {}] for {} images, the second one "
                          "known when the engine is built",
                          ctx.has(i) ? ctx.describe(i) : "", columns.str(), batch.str());
+    return {};
+}
+
+// Keys and values in blocks, as what they are to queries: rows of their images.
+Result<void> readPages(ir::InferContext& ctx, Rows const& q, Rows& k, Rows& v)
+{
+    int const i = ctx.attrs<Attrs>().pagesInput(size_t(ctx.inputCount()));
+    if (i < 3 || !ctx.has(i) || ctx.type(i) != DataType::kInt32 || ctx.rank(i) != 2)
+        return ctx.error("pages {} must be i32 of shape [images, blocks of an image]",
+                         i >= 3 && ctx.has(i) ? ctx.describe(i) : "");
+    for (int x : {1, 2})
+        if (ctx.rank(x) != 4 || !ctx.shape(x)[2].is(kPageRows))
+            return ctx.error("{} must be blocks of {} rows, [blocks, heads, {}, size], as pages name them",
+                             ctx.describe(x), kPageRows, kPageRows);
+    if (differ(k.batch, v.batch))
+        return ctx.error(ctx.describe(1) + " and " + ctx.describe(2) + " must have one number of blocks");
+    ir::Dim const& count = ctx.shape(i)[1];
+    if (count.isConst() && count.value() > INT32_MAX / kPageRows)
+        return ctx.error("{} blocks of an image are more than 2^31 - 1 rows", count.value());
+    k = v = {q.batch, count * Dim(kPageRows)};
     return {};
 }
 
@@ -123,18 +149,21 @@ Result<void> infer(ir::InferContext& ctx)
     if (ctx.type(1) != ctx.type(2))
         return ctx.error(ctx.describe(1) + " and " + ctx.describe(2) + " must have one type");
     TW_ASSIGN(Rows const q, checkOperand(ctx, 0, a.q, a.heads, a.size));
-    TW_ASSIGN(Rows const k, checkOperand(ctx, 1, a.k, a.keyHeads(), a.size));
-    TW_ASSIGN(Rows const v, checkOperand(ctx, 2, a.v, a.keyHeads(), a.valueSize));
+    TW_ASSIGN(Rows k, checkOperand(ctx, 1, a.k, a.keyHeads(), a.size));
+    TW_ASSIGN(Rows v, checkOperand(ctx, 2, a.v, a.keyHeads(), a.valueSize));
+    if (a.pages)
+        TW_TRY(readPages(ctx, q, k, v));
     if (differ(q.batch, k.batch) || differ(q.batch, v.batch) || differ(k.rows, v.rows))
         return ctx.error(ctx.describe(0) + ", " + ctx.describe(1) + " and " + ctx.describe(2) +
                          " must have one batch size, and the last two one number of rows");
     bool seen[2] = {};
     int const masksEnd = a.masksEnd(size_t(ctx.inputCount()));
     if (masksEnd < 3 || masksEnd > 5)
-        return ctx.error("{} inputs are too {} (q, k, v, up to two masks{}{}{}{}{}{}", ctx.inputCount(),
+        return ctx.error("{} inputs are too {} (q, k, v, up to two masks{}{}{}{}{}{}{}", ctx.inputCount(),
                          masksEnd < 3 ? "few" : "many", a.lengths ? ", lengths" : "", a.sinks ? ", sinks" : "",
-                         a.slopes ? ", slopes" : "", a.table ? ", a table" : "", a.scales ? ", scales of both" : "",
-                         a.segments ? ", begins" : "", a.integers ? ", a scale)" : ")");
+                         a.slopes ? ", slopes" : "", a.table ? ", a table" : "", a.pages ? ", pages" : "",
+                         a.scales ? ", scales of both" : "", a.segments ? ", begins" : "",
+                         a.integers ? ", a scale)" : ")");
     TW_TRY(checkDecoder(ctx, q.batch, k.rows));
     if (int const i = a.beginsInput(size_t(ctx.inputCount())); i >= 0) {
         if (!ctx.has(i) || ctx.type(i) != DataType::kInt32 || ctx.rank(i) != 1)
@@ -189,7 +218,8 @@ void domain(ir::Node const& node, int input, Domain& d)
     Attrs const& a = node.attrsAs<Attrs>();
     if (input == a.lengthsInput(node.inputs.size())) { // from none to more than there is room for
         ir::Value const& k = *node.inputs[1];
-        Dim const& columns = k.shape[size_t(a.k.rowsAxis(k.rank()))];
+        Dim const columns = a.pages ? node.inputs[size_t(a.pagesInput(node.inputs.size()))]->shape[1] * Dim(kPageRows)
+                                    : k.shape[size_t(a.k.rowsAxis(k.rank()))];
         d = {0, columns.isConst() ? double(columns.value()) * 1.1 + 1 : 100, true};
         return;
     }
@@ -207,6 +237,11 @@ void domain(ir::Node const& node, int input, Domain& d)
     }
     if (input == a.tableInput(node.inputs.size())) { // some beyond the first and the last
         d = {-1, double(node.inputs[size_t(input)]->shape[1].value()), true};
+        return;
+    }
+    if (input == a.pagesInput(node.inputs.size())) { // the same
+        Dim const& blocks = node.inputs[1]->shape[0];
+        d = {-1, blocks.isConst() ? double(blocks.value()) : 8, true};
         return;
     }
     bool const keep = input > 2 && node.inputs[size_t(input)]->type == DataType::kBool;
@@ -265,6 +300,11 @@ Geometry geometryOf(Attrs const& a, std::span<TensorRef const> inputs)
     g.scalesInput = a.scalesInput(inputs.size());
     g.beginsInput = a.beginsInput(inputs.size());
     g.tableInput = a.tableInput(inputs.size());
+    g.pagesInput = a.pagesInput(inputs.size());
+    if (g.pagesInput >= 0) {
+        g.blocks = k[0];
+        g.columns = g.blocks > 0 ? inputs[size_t(g.pagesInput)].dims[1] * kPageRows : 0;
+    }
     if (g.tableInput >= 0)
         g.sharing = std::max<int64_t>(inputs[size_t(g.tableInput)].dims[1], 1);
     for (size_t i = 3; i < size_t(a.masksEnd(inputs.size())); ++i) {

@@ -23,6 +23,9 @@
 //   slopes   the next input, f32 [heads]: slopes[h] * (j - p) is added, as the masks are (ALiBi)
 //   table    the next input, i32 [B / n, n, Sj]: for image b = g n + i key and value j are those of image g n + table[g, i, j] (below 0:
 //            g n, above n - 1: g n + n - 1), as beams share what they have in common; not with `segments`
+//   pages    the next input, i32 [B, P], beside lengths: k and v are blocks of 16 rows, [blocks, heads of keys, 16, size], of all images
+//            together; rows 16 p to 16 p + 15 of image b are block pages[b, p] (below 0: 0, beyond the last: the last). Sj is 16 P, but 0
+//            where there are no blocks; neither with a table nor with `segments`
 //   scales   the next two, f32 [heads of keys]: k and v are i8, and what counts is k * scales[g], v * scales'[g]
 // With `integers` the last input is a scale, f32 [] or [1], and the output is what quantize makes of y (as it is stored) by
 // it. Made by passes, whose node's body holds the nodes it stands for, and by plugins.
@@ -32,8 +35,11 @@
 
 #include "ir/attrs.h"
 #include "ir/op_def.h"
+#include "ops/cache_update/op.h"
 
 namespace tw::ops::attention {
+
+using cache_update::kPageRows;
 
 // Rank 3, [B, S, W], or with rowsFirst [S, B, W]: element d of head h lies in column offset + h * headStride + d. Rank 4,
 // [B, heads, S, size]: none of these is used. Keys and values have keyHeads() heads.
@@ -64,20 +70,25 @@ struct Attrs : ir::AttrsOf<Attrs>
     bool lengths = false, causal = false, sinks = false, slopes = false, table = false, scales = false;
     int64_t window = 0;
     double softcap = 0;
+    bool pages = false;
 
     int64_t keyHeads() const { return heads / headsPerKey; }
     int batchAxis() const { return rowsFirst ? 1 : 0; } // of y
     int rowsAxis() const { return rowsFirst ? 0 : 1; }
-    // Inputs from 3 up to here are masks; behind them stand lengths, sinks, slopes, table, scales, begins and the scale, where there are any.
+    // Inputs from 3 up to here are masks; behind them stand lengths, sinks, slopes, table or pages, scales, begins and the scale, where there are any.
     int masksEnd(size_t inputs) const
     {
-        return int(inputs) - integers - segments - 2 * scales - table - slopes - sinks - lengths;
+        return int(inputs) - integers - segments - 2 * scales - pages - table - slopes - sinks - lengths;
     }
     int lengthsInput(size_t inputs) const { return lengths ? masksEnd(inputs) : -1; }
     int sinksInput(size_t inputs) const { return sinks ? masksEnd(inputs) + lengths : -1; }
     int slopesInput(size_t inputs) const { return slopes ? masksEnd(inputs) + lengths + sinks : -1; }
     int tableInput(size_t inputs) const { return table ? masksEnd(inputs) + lengths + sinks + slopes : -1; }
-    int scalesInput(size_t inputs) const { return scales ? masksEnd(inputs) + lengths + sinks + slopes + table : -1; }
+    int pagesInput(size_t inputs) const { return pages ? masksEnd(inputs) + lengths + sinks + slopes + table : -1; }
+    int scalesInput(size_t inputs) const
+    {
+        return scales ? masksEnd(inputs) + lengths + sinks + slopes + table + pages : -1;
+    }
     int beginsInput(size_t inputs) const { return segments ? int(inputs) - integers - 1 : -1; }
     // Whether which keys a query sees depends on where it stands.
     bool byPosition() const { return causal || window > 0; }
@@ -114,6 +125,7 @@ struct Attrs : ir::AttrsOf<Attrs>
         visitor.field(28, "slopes", slopes);
         visitor.field(29, "table", table);
         visitor.field(30, "scales", scales);
+        visitor.field(31, "pages", pages);
     }
 };
 
@@ -135,8 +147,9 @@ struct Geometry
     int64_t batch = 0, rows = 0, columns = 0; // B, Si, Sj
     Strides q, k, v, mask, keep, y;
     int maskInput = -1, keepInput = -1, lengthsInput = -1, sinksInput = -1, slopesInput = -1, tableInput = -1,
-        scalesInput = -1, beginsInput = -1;
+        pagesInput = -1, scalesInput = -1, beginsInput = -1;
     int64_t sharing = 1; // images of a row of the table
+    int64_t blocks = 0;  // that pages name; the batch strides of k and v are those of blocks then
 };
 Geometry geometryOf(Attrs const& attrs, std::span<TensorRef const> inputs);
 
@@ -147,22 +160,30 @@ T const* elementsOf(std::span<TensorRef const> inputs, int i)
     return i >= 0 ? static_cast<T const*>(inputs[size_t(i)].data) : nullptr;
 }
 
-// Whose key an image sees.
+// Whose key an image sees: by a table that of another image, by pages that of a block.
 struct Table
 {
     int32_t const* entries = nullptr; // null: its own
     int64_t sharing = 1, columns = 0;
+    int32_t const* pages = nullptr; // null: there are none
+    int64_t blocks = 0;
 
     int64_t first(int64_t image) const { return entries ? image / sharing * sharing : image; }
     int32_t const* of(int64_t image) const { return entries ? entries + image * columns : nullptr; }
+    int32_t const* pagesOf(int64_t image) const { return pages ? pages + image * (columns / kPageRows) : nullptr; }
+    // Where key j lies: the image, or block, and its row there.
     int64_t image(int64_t image, int64_t j) const
     {
+        if (pages)
+            return std::clamp<int64_t>(pagesOf(image)[j / kPageRows], 0, blocks - 1);
         return entries ? first(image) + std::clamp<int64_t>(of(image)[j], 0, sharing - 1) : image;
     }
+    int64_t row(int64_t j) const { return pages ? j % kPageRows : j; }
 };
 inline Table tableOf(Geometry const& g, std::span<TensorRef const> inputs)
 {
-    return {elementsOf<int32_t>(inputs, g.tableInput), g.sharing, g.columns};
+    return {elementsOf<int32_t>(inputs, g.tableInput), g.sharing, g.columns, elementsOf<int32_t>(inputs, g.pagesInput),
+            g.blocks};
 }
 
 // Keys that a row of queries sees, [from, to), and the position that it stands at.

@@ -13,6 +13,7 @@ namespace {
 using api::PluginFields, api::PluginLowering;
 
 constexpr char const* kFieldTable = "cache_indirection"; // as BeamStep has it
+constexpr char const* kFieldPages = "paged";
 
 // Heads of an operand: [B, heads, S, size], or [B, S, heads * size] with their number in a field.
 struct Heads
@@ -44,6 +45,9 @@ std::string check(PluginFields const& f)
     for (char const* name : {"scale", "softcap"})
         if (!std::isfinite(f.number(name)) || f.number(name) < 0)
             return fmt::format("{} is {}; it must be 0 or a positive number", name, f.number(name));
+    if (f.flag(kFieldPages) && f.flag(kFieldTable))
+        return fmt::format("{} and {} are both 1; caches are in pages, or whole and of several rows", kFieldPages,
+                           kFieldTable);
     return "";
 }
 
@@ -79,9 +83,13 @@ void lower(PluginLowering& p)
     a.table = p.fields.flag(kFieldTable);
     if (a.table)
         in.push_back(p.in(next++, 3));
-    p.check(next == p.inputs.size(), fmt::format("has_mask, has_sinks, has_slopes and {} want {} inputs, there are {}",
-                                                 kFieldTable, next, p.inputs.size()));
-    for (size_t i = 4 + p.fields.flag("has_mask"); i < next - a.table; ++i)
+    a.pages = p.fields.flag(kFieldPages);
+    if (a.pages)
+        in.push_back(p.in(next++, 2));
+    p.check(next == p.inputs.size(),
+            fmt::format("has_mask, has_sinks, has_slopes, {} and {} want {} inputs, there are {}", kFieldTable,
+                        kFieldPages, next, p.inputs.size()));
+    for (size_t i = 4 + p.fields.flag("has_mask"); i < next - a.table - a.pages; ++i)
         p.check(isFloating(p.inputs[i]->type),
                 fmt::format("input {} must be floating, it is {}", i, nameOf(p.inputs[i]->type)));
     ir::Value* y = p.value(def(), a, std::move(in));
@@ -110,7 +118,8 @@ void registerPlugins_attention(StandardPlugins& list)
                                {"has_mask", kINT32},
                                {"has_sinks", kINT32},
                                {"has_slopes", kINT32},
-                               {ops::attention::kFieldTable, kINT32}},
+                               {ops::attention::kFieldTable, kINT32},
+                               {ops::attention::kFieldPages, kINT32}},
                     .types = {"TTTi.?.?.?.?>T"},
                     .lower = ops::attention::lower,
                     .check = ops::attention::check});

@@ -47,7 +47,11 @@ Result<void> reference(RefContext& ctx)
     Tensor floats(q.type, a.integers ? ctx.out().dims : Extents{0});
     TensorRef const y = a.integers ? floats.ref() : ctx.out();
     int const masksEnd = a.masksEnd(size_t(ctx.inputCount()));
-    int64_t const columns = k.dims[k.dims.rank == 4 ? 2 : a.k.rowsFirst ? 0 : 1];
+    int const pages = a.pagesInput(size_t(ctx.inputCount()));
+    int64_t const blocks = k.dims[0];
+    int64_t columns = k.dims[k.dims.rank == 4 ? 2 : a.k.rowsFirst ? 0 : 1];
+    if (a.pages)
+        columns = blocks > 0 ? ctx.in(pages).dims[1] * kPageRows : 0;
     int64_t const batch = y.dims[a.rowsFirst ? 1 : 0], rows = y.dims[a.rowsFirst ? 0 : 1];
     std::vector<double> t(static_cast<size_t>(columns));
     for (int64_t b = 0; b < batch; ++b)
@@ -69,12 +73,15 @@ Result<void> reference(RefContext& ctx)
                     to = std::clamp<int64_t>(ctx.in(l).getInt(b), 0, columns);
                 Keys const keys = keysOf(a, from, to, rows, i);
                 auto const imageOf = [&](int64_t j) {
+                    if (a.pages)
+                        return std::clamp<int64_t>(ctx.in(pages).getInt((b * columns + j) / kPageRows), 0, blocks - 1);
                     int const table = a.tableInput(size_t(ctx.inputCount()));
                     if (table < 0)
                         return b;
                     int64_t const n = ctx.in(table).dims[1];
                     return b - b % n + std::clamp<int64_t>(ctx.in(table).getInt(b * columns + j), 0, n - 1);
                 };
+                auto const rowOf = [&](int64_t j) { return a.pages ? j % kPageRows : j; };
                 from = keys.from;
                 to = keys.to;
                 auto wants = [&](int64_t d) { return ctx.wants(first + d); };
@@ -94,7 +101,7 @@ Result<void> reference(RefContext& ctx)
                     double s = 0;
                     for (int64_t d = 0; d < a.size; ++d)
                         s += element(q, a.heads, a.q, a.size, b, h, i, d) *
-                             element(k, keyHeads, a.k, a.size, imageOf(j), g, j, d);
+                             element(k, keyHeads, a.k, a.size, imageOf(j), g, rowOf(j), d);
                     s = rounded(s * keyScale * a.scale, a.scoreStep);
                     if (a.softcap > 0)
                         s = a.softcap * std::tanh(s / a.softcap);
@@ -121,7 +128,7 @@ Result<void> reference(RefContext& ctx)
                         continue;
                     double s = 0;
                     for (int64_t j = from; j < to; ++j)
-                        s += t[size_t(j)] * element(v, keyHeads, a.v, a.valueSize, imageOf(j), g, j, d);
+                        s += t[size_t(j)] * element(v, keyHeads, a.v, a.valueSize, imageOf(j), g, rowOf(j), d);
                     y.set(first + d, s * valueScale);
                     if (!a.integers)
                         continue;

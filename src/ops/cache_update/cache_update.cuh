@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A unit of y for each thread: of u where a row of it goes there, else of x. Where y holds x, a unit of u for each thread.
-//   bool kCircular
+// With pages merge alone copies x, and write follows.
+//   bool kCircular, kPages
 #pragma once
 
 #include "kernels/cuda/common/prelude.cuh"
@@ -48,8 +49,18 @@ TW_INLINE void write(Params const& p)
     i64 to = i64(own) + firstOf(p, image);
     if (kCircular && to >= i64(p.capacity))
         to -= i64(p.capacity);
-    if (to >= 0 && to < i64(p.capacity))
-        static_cast<U*>(p.y)[(group * idx(p.capacity) + idx(to)) * idx(p.row.d) + (i - row * idx(p.row.d))] =
+    idx ofCache = group;
+    i64 rows = i64(p.capacity);
+    if constexpr (kPages) {
+        i64 const page = to >= 0 ? to / rows : i64(p.pageCount);
+        i64 const block = page < i64(p.pageCount) ? p.pages[i64(image) * i64(p.pageCount) + page] : -1;
+        if (block < 0 || block >= i64(p.blocks))
+            return;
+        ofCache = idx(block) * idx(p.image.d) + (group - image * idx(p.image.d));
+        to -= page * rows;
+    }
+    if (to >= 0 && to < rows)
+        static_cast<U*>(p.y)[(ofCache * idx(rows) + idx(to)) * idx(p.row.d) + (i - row * idx(p.row.d))] =
             static_cast<U const*>(p.u)[rowOfUpdate(p, group, image, own) + (i - row * idx(p.row.d))];
 }
 

@@ -8,7 +8,7 @@ namespace tw::ops::cache_update {
 
 namespace {
 
-// A piece has all rows of some groups, so that none waits for another.
+// A piece has all rows of some groups, so that none waits for another; of pages the whole cache is copied before.
 Result<void> run(ir::Node const& node, RunArgs& args)
 {
     auto const& a = node.attrsAs<Attrs>();
@@ -17,8 +17,16 @@ Result<void> run(ir::Node const& node, RunArgs& args)
         return {};
     Layout const at(a, x.dims, u.dims);
     int64_t const row = at.inner * sizeOf(y.type), whole = at.capacity * row;
-    bool const isCopied = x.data != y.data;
+    bool const isCopied = x.data != y.data && !a.pages;
+    if (a.pages && x.data != y.data)
+        inPieces(*args.workers, at.blocks * at.groups, at.blocks * at.groups * whole, [&](int64_t begin, int64_t end) {
+            std::memcpy(y.as<char>() + begin * whole, x.as<char>() + begin * whole, size_t((end - begin) * whole));
+        });
     int32_t const* const index = args.inputs.size() > 2 ? args.inputs[2].as<int32_t>() : nullptr;
+    int64_t const pageCount = a.pages ? args.inputs[3].dims[1] : 0;
+    auto pagesOf = [&](int64_t image) {
+        return std::span(a.pages ? args.inputs[3].as<int32_t>() + image * pageCount : nullptr, size_t(pageCount));
+    };
     int64_t const written = at.images * at.groups * (isCopied ? whole : at.rows * row);
     inPieces(*args.workers, at.images * at.groups, written, [&](int64_t begin, int64_t end) {
         if (isCopied)
@@ -27,8 +35,10 @@ Result<void> run(ir::Node const& node, RunArgs& args)
             int64_t const first = index ? index[group / at.groups] : 0;
             char const* from = u.as<char>() + at.at(group / at.groups, group % at.groups, 0) * sizeOf(y.type);
             for (int64_t i = 0; i < at.rows; ++i, from += at.rowStride * sizeOf(y.type))
-                if (int64_t const to = at.place(a, first, i); to >= 0)
-                    std::memcpy(y.as<char>() + group * whole + to * row, from, size_t(row));
+                if (int64_t const to =
+                        at.placeInAll(a, group / at.groups, group % at.groups, first, i, pagesOf(group / at.groups));
+                    to >= 0)
+                    std::memcpy(y.as<char>() + to * row, from, size_t(row));
         }
     });
     return {};

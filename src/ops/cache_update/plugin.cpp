@@ -34,6 +34,9 @@ void lower(PluginLowering& p)
     PluginLowering::Values in{cache, p.in(1)};
     if (p.inputs.size() > 2)
         in.push_back(p.in(2, 1));
+    a.pages = p.inputs.size() > 3;
+    if (a.pages)
+        in.push_back(p.in(3, 2));
     p.outputs = p.node(ops::cache_update::def(), a, std::move(in))->outputs;
 }
 
@@ -45,7 +48,7 @@ void registerPlugins_cache_update(StandardPlugins& list)
     list.push_back({.name = "TensorScatter",
                     .version = "1",
                     .fields = {{"axis", kINT32, kMay, kOne, -2}, {"mode", kCHAR, kMay, kAny}},
-                    .types = {"AAi?>A"},
+                    .types = {"AAi?i?>A"},
                     .lower = lower,
                     .check = check});
 }

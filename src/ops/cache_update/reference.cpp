@@ -12,13 +12,17 @@ Result<void> reference(RefContext& ctx)
     Layout const at(a, x.dims, u.dims);
     for (int64_t i = 0; i < y.count(); ++i)
         y.set(i, x.get(i));
-    for (int64_t n = 0; n < at.images; ++n)
+    for (int64_t n = 0; n < at.images; ++n) {
+        std::vector<int32_t> pages;
+        for (int64_t p = 0; a.pages && p < ctx.in(3).dims[1]; ++p)
+            pages.push_back(int32_t(ctx.in(3).getInt(n * ctx.in(3).dims[1] + p)));
         for (int64_t g = 0; g < at.groups; ++g)
             for (int64_t i = 0; i < at.rows; ++i) {
-                int64_t const to = at.place(a, ctx.has(2) ? ctx.in(2).getInt(n) : 0, i);
+                int64_t const to = at.placeInAll(a, n, g, ctx.has(2) ? ctx.in(2).getInt(n) : 0, i, pages);
                 for (int64_t e = 0; to >= 0 && e < at.inner; ++e)
-                    y.set(((n * at.groups + g) * at.capacity + to) * at.inner + e, u.get(at.at(n, g, i) + e));
+                    y.set(to * at.inner + e, u.get(at.at(n, g, i) + e));
             }
+    }
     return {};
 }
 

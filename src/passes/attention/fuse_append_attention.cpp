@@ -4,7 +4,7 @@
 //     ->  y, k', v' = append_attention(q, k, v, new keys, new values, i, ..)
 // and, where queries and new keys are the heads of one rotation, of that too. For GPUs, whose kernel reads new rows where they come from; kernels
 // that each write a few rows take as long as attention itself. Stands behind lower_precision: FP16 alone. Leaves alone: caches that anybody else reads
-// behind the update, more queries on a head of keys than that kernel takes (in all profiles), circular caches, wishes of the user.
+// behind the update, in pages, more queries on a head of keys than that kernel takes (in all profiles), circular caches, wishes of the user.
 #include "ops/append_attention/op.h"
 #include "ops/shuffle/op.h"
 #include "passes/fuse_nodes.h"
@@ -32,14 +32,14 @@ ir::Node* updateFor(ir::Graph const& g, ir::Value const* cache, ir::Node const& 
     auto const& a = n->attrsAs<UpdateAttrs>();
     int const readers = g.useCount(cache) - int(std::ranges::count(g.outputs, cache));
     bool const isOnly = readers == 1 && std::ranges::count(attention.inputs, cache) == 1;
-    return isOnly && a.axis == 2 && !a.circular && cache->rank() == 4 ? n : nullptr;
+    return isOnly && a.axis == 2 && !a.circular && !a.pages && cache->rank() == 4 ? n : nullptr;
 }
 
 bool isFew(ir::Graph const& g, ir::Node const& n)
 {
     auto const& a = n.attrsAs<ops::attention::Attrs>();
     auto const isSize = [](int64_t size) { return size % 32 == 0 && size <= 256; };
-    if (!a.lengths || a.table || a.integers || a.segments || a.rowsFirst || !isSize(a.size) || !isSize(a.valueSize))
+    if (!a.lengths || a.table || a.pages || a.integers || a.segments || a.rowsFirst || !isSize(a.size) || !isSize(a.valueSize))
         return false;
     ir::Value const& q = *n.inputs[0];
     return q.type == DataType::kHalf &&

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "ops/cache_update/op.h"
 #include "ops/concatenation/op.h"
 #include "ops/identity/op.h"
 #include "ops/slice/op.h"
@@ -189,8 +190,13 @@ Result<void> unifyRows(ir::Graph& g, std::vector<CacheJoin> const& joins, int64_
 
 } // namespace
 
-Result<std::vector<FixedCache>> fixCaches(std::unique_ptr<ir::Graph>& g, int64_t capacity, PassContext const& ctx)
+Result<std::vector<FixedCache>> fixCaches(std::unique_ptr<ir::Graph>& g, CacheSizes const& sizes,
+                                          PassContext const& ctx)
 {
+    int64_t const capacity = sizes.capacity;
+    if (sizes.blocks > 0 && capacity % ops::cache_update::kPageRows != 0)
+        return invalidArgument("caches in pages of {} rows have a capacity of a multiple of that, not {}",
+                               ops::cache_update::kPageRows, capacity);
     auto const early = joinsOf(*g);
     if (early.empty())
         return invalidArgument(
@@ -201,6 +207,8 @@ Result<std::vector<FixedCache>> fixCaches(std::unique_ptr<ir::Graph>& g, int64_t
     Options options;
     options.stopBefore = "integer_caches";
     options.disabled = {"fuse_layer_norm", "fuse_rotary"};
+    if (sizes.blocks > 0) // what is dequantized before it is moved is read by attention without the moves
+        options.disabled.push_back("move_quantization");
     options.givesAlternatives = false;
     TW_TRY(run(*g, ctx, options));
     auto const joins = joinsOf(*g);
@@ -211,7 +219,7 @@ Result<std::vector<FixedCache>> fixCaches(std::unique_ptr<ir::Graph>& g, int64_t
     auto const caches = mapped<FixedCache>(joins, [&](CacheJoin const& j) {
         return FixedCache{j.past->name, j.present->name, j.axis, joins[0].rows()};
     });
-    if (auto const fixed = withImages(g, joins, capacity); !fixed.ok())
+    if (auto const fixed = withImages(g, joins, sizes); !fixed.ok())
         return Error(fixed.error()).in(fmt::format("caches of capacity {}", capacity));
     return caches;
 }

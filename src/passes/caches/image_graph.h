@@ -4,8 +4,10 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
+#include "ops/attention/op.h"
 #include "ops/elementwise/op.h"
 #include "passes/caches/images.h"
 
@@ -26,8 +28,8 @@ std::optional<std::vector<Dim>> partsOfSlice(ir::Node const& slice, size_t input
 class Images
 {
 public:
-    Images(ir::Graph const& from, std::vector<CacheJoin> const& joins, int64_t capacity)
-        : from_(from), joins_(joins), capacity_(capacity)
+    Images(ir::Graph const& from, std::vector<CacheJoin> const& joins, CacheSizes const& sizes)
+        : from_(from), joins_(joins), capacity_(sizes.capacity), blockCount_(sizes.blocks)
     {}
 
     Result<std::unique_ptr<ir::Graph>> make();
@@ -35,13 +37,15 @@ public:
 private:
     ir::Graph const& from_;
     std::vector<CacheJoin> const& joins_;
-    int64_t capacity_;
+    int64_t capacity_, blockCount_;
     Dim past_, added_, batch_; // P, s, B
     std::string symbol_;       // of P
     std::unique_ptr<ir::Graph> to_;
     std::map<Value const*, Value*> made_;   // by a value of the old graph
     std::map<Value const*, Value*> images_; // of those that differ from image to image, [B] + the shape that made_ has
     Value *lengths_ = nullptr, *ends_ = nullptr, *shift_ = nullptr; // [B]: L; L + s; L - (N - s)
+    Value* pages_ = nullptr;                                        // [B, N / 16]; null: caches are not in blocks
+    std::set<Value const*> blocks_;                                 // of the old graph: what is blocks of rows now
     Value* addedRows_ = nullptr;                                    // [1]: s, of shapes
     ir::Node const* now_ = nullptr;                                 // what is converted, for names and origins
 
@@ -103,6 +107,18 @@ private:
     Result<void> update(CacheJoin const& j);
     // Of a cache with P = N - s rows.
     Result<void> dimensions(CacheJoin const& j);
+
+    // ---- blocks, in image_blocks.cpp
+
+    Result<void> addPages();
+    // The update of a cache that was one of a copy already.
+    Result<void> updateBlocks(CacheJoin const& j);
+    // [B, .., rows, ..], of what was rows of sequences in the old graph.
+    Made dimsOfBlocks(Value const* v, int axis, Value* rows);
+    // Whether the node reads blocks, and has been converted.
+    Result<bool> readsBlocks(ir::Node const& n);
+    // What attention reads beside lengths.
+    Result<void> attendToBlocks(ir::Node const& n, ops::attention::Attrs& a, std::vector<Value*>& inputs);
 
     Result<void> attention(ir::Node const& n);
 

@@ -183,13 +183,15 @@ Result<void> Images::addInputs()
             if (isRows)
                 shape[d] = capacity_;
         }
+        if (join && blockCount_ > 0)
+            shape = {blockCount_, shape[1], ops::cache_update::kPageRows, shape[3]};
         Value* const w = to_->addInput(v->name, v->type, shape);
         w->host = v->host;
         w->content = v->content;
         made_[v] = w;
     }
     lengths_ = to_->addInput(kCacheLengths, DataType::kInt32, {batch_});
-    return {};
+    return blockCount_ > 0 ? addPages() : Result<void>();
 }
 
 Result<void> Images::addLengths()
@@ -328,14 +330,22 @@ Result<void> Images::convert(ir::Node const& n)
     for (CacheJoin const& j : joins_) {
         if (j.first == &n && j.first != j.last) { // a copy that is longer: the cache is as long as it will ever be
             made_[n.outputs[0]] = made_.at(j.past);
+            blocks_.insert(n.outputs[0]);
             return {};
         }
         if (j.last == &n && j.first == j.last)
             return update(j);
+        if (j.last == &n && pages_)
+            return updateBlocks(j);
     }
     if (n.op == &ops::shape::def())
         if (CacheJoin const* const j = joinOf(n.inputs[0]))
             return dimensions(*j);
+    if (pages_) {
+        TW_ASSIGN(bool const isDone, readsBlocks(n));
+        if (isDone)
+            return {};
+    }
     for (Value const* v : n.inputs)
         if (joinOf(v) && !n.op->readsDimsOnly)
             return notUnderstood(fmt::format("it reads the cache '{}' beside what puts new rows behind it", v->name));
@@ -414,8 +424,12 @@ Result<void> Images::update(CacheJoin const& j)
             fmt::format("it puts {} new rows behind '{}', others are {}", rows.str(), j.past->name, added_.str()));
     ops::cache_update::Attrs a;
     a.axis = j.axis;
-    TW_ASSIGN(ir::Node * m, to_->addNode(ops::cache_update::def(), a.clone(),
-                                         {made_.at(j.past), made_.at(j.update()), lengths_}, j.last->name));
+    a.pages = pages_ != nullptr;
+    std::vector<Value*> inputs{made_.at(j.past), made_.at(j.update()), lengths_};
+    if (pages_)
+        inputs.push_back(pages_);
+    blocks_.insert(j.last->outputs[0]);
+    TW_ASSIGN(ir::Node * m, to_->addNode(ops::cache_update::def(), a.clone(), inputs, j.last->name));
     m->layers = j.last->layers;
     m->device = j.last->device;
     m->outputs[0]->name = j.last->outputs[0]->name;
@@ -425,6 +439,11 @@ Result<void> Images::update(CacheJoin const& j)
 
 Result<void> Images::dimensions(CacheJoin const& j)
 {
+    if (pages_) {
+        TW_ASSIGN(Value * rows, elementwise(Operation::kSub, integers({int32_t(capacity_)}), addedRows_));
+        TW_SET(made_[now_->outputs[0]], dimsOfBlocks(j.past, j.axis, rows));
+        return {};
+    }
     TW_ASSIGN(Value * dims, dimsOf(made_.at(j.past)));
     std::vector<Value*> parts{integers(std::vector<int32_t>(size_t(j.axis))), addedRows_};
     if (int const rest = j.past->rank() - j.axis - 1; rest > 0)
@@ -456,6 +475,8 @@ Result<void> Images::attention(ir::Node const& n)
         inputs.push_back(ends_);
     ops::attention::Attrs with = a;
     with.lengths = true;
+    if (pages_)
+        TW_TRY(attendToBlocks(n, with, inputs));
     TW_ASSIGN(ir::Node * m, to_->addNode(ops::attention::def(), with.clone(), inputs, n.name));
     takePlaceOf(*m, n);
     m->outputs[0]->name = n.outputs[0]->name;
@@ -463,9 +484,9 @@ Result<void> Images::attention(ir::Node const& n)
     return {};
 }
 
-Result<void> withImages(std::unique_ptr<ir::Graph>& g, std::vector<CacheJoin> const& joins, int64_t capacity)
+Result<void> withImages(std::unique_ptr<ir::Graph>& g, std::vector<CacheJoin> const& joins, CacheSizes const& sizes)
 {
-    TW_SET(g, Images(*g, joins, capacity).make());
+    TW_SET(g, Images(*g, joins, sizes).make());
     return {};
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "ir/graph.h"
+#include "passes/caches/fixed_caches.h"
 
 namespace tw::passes {
 
@@ -26,6 +27,6 @@ struct CacheJoin
     ir::Dim const& rows() const { return update()->shape[size_t(axis)]; }
 };
 
-Result<void> withImages(std::unique_ptr<ir::Graph>& g, std::vector<CacheJoin> const& joins, int64_t capacity);
+Result<void> withImages(std::unique_ptr<ir::Graph>& g, std::vector<CacheJoin> const& joins, CacheSizes const& sizes);
 
 } // namespace tw::passes

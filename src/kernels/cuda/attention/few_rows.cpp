@@ -10,7 +10,10 @@ std::string Spec::name() const
 {
     return fmt::format("attention_f16_few_d{}{}_w{}_s{}{}{}", headDim,
                        valueDim != headDim ? fmt::format("_v{}", valueDim) : "", warps, splits,
-                       std::string(table ? "_table" : "") + (bytes ? "_i8" : "") + (appends ? "_appends" : "") +
+                       std::string(table   ? "_table"
+                                   : pages ? "_pages"
+                                           : "") +
+                           (bytes ? "_i8" : "") + (appends ? "_appends" : "") +
                            (rotary ? fmt::format("_rotary{}", rotary) : ""),
                        masks.name());
 }
@@ -26,10 +29,12 @@ char const* unsupported(Spec const& s)
         return "more than 4 warps of more than 128 elements are more than the shared memory of some devices";
     if (s.rotary % 8 != 0 || s.rotary < 0 || s.rotary > s.headDim || (!s.interleaved && s.rotary % 16 != 0))
         return "pairs that are turned lie in whole units of 8";
-    if ((s.rotary > 0 && (!s.appends || s.bytes)) || (s.appends && s.table))
-        return "neither a table beside new rows nor turned bytes";
+    if ((s.rotary > 0 && (!s.appends || s.bytes)) || (s.appends && (s.table || s.pages)))
+        return "neither a table or blocks beside new rows nor turned bytes";
     if (s.masks.segments || s.masks.scoreSteps || s.masks.sumSteps || s.masks.weightSteps)
         return "neither sequences one behind the other nor rounding";
+    if (s.table && s.pages)
+        return "keys are of several images, or in blocks";
     return nullptr;
 }
 
@@ -37,7 +42,7 @@ std::string source(Spec const& s)
 {
     return include("kernels/cuda/common/matrix.cuh") + constant("D", s.headDim) + constant("DV", s.valueDim) +
            constant("WARPS", s.warps) + constant("SPLITS", s.splits) + constant("KEYS", 16) + flag("TABLE", s.table) +
-           flag("BYTES", s.bytes) + flag("APPENDS", s.appends) + constant("ROTARY", s.rotary) +
+           flag("PAGES", s.pages) + flag("BYTES", s.bytes) + flag("APPENDS", s.appends) + constant("ROTARY", s.rotary) +
            flag("INTERLEAVED", s.interleaved) + flag("COSINES_BY_PAIR", s.cosinesByPair) +
            flag("SINES_BY_PAIR", s.sinesByPair) + attentionSource(s.masks) +
            include("kernels/cuda/attention/few_rows.cuh");

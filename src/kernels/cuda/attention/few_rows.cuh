@@ -5,7 +5,7 @@
 // Keys and values in bytes become halves in registers; their scales are factors of scores and of the result. Of more than 128 elements queries
 // stand in shared memory, and keys and values are loaded where they are used: registers hold the result.
 // New rows, which the caches do not have yet, are read where they come from; blocks share the work of writing them.
-//   int D, DV, WARPS, SPLITS, KEYS = 16; bool TABLE, BYTES, APPENDS; what masks.cuh wants, and where APPENDS new_rows.cuh
+//   int D, DV, WARPS, SPLITS, KEYS = 16; bool TABLE, PAGES, BYTES, APPENDS; what masks.cuh wants, and where APPENDS new_rows.cuh
 #pragma once
 
 #include "kernels/cuda/attention/new_rows.cuh"
@@ -205,7 +205,7 @@ TW_INLINE void prefetch(Args const& a, int rank, int warp, int lane, int keyHead
     int const size = lane == 0 ? D : DV;
     auto const* const rows =
         reinterpret_cast<Key const*>(lane == 0 ? a.k : a.v) + batch * stride.batch + keyHead * stride.head;
-    if (TABLE || lane > 1 || stride.row != size || reinterpret_cast<u64>(rows) % 16 != 0)
+    if (TABLE || PAGES || lane > 1 || stride.row != size || reinterpret_cast<u64>(rows) % 16 != 0)
         return;
 #pragma unroll
     for (int i = 0; i < MOST_STEPS; ++i)
@@ -245,8 +245,18 @@ TW_INLINE void attend(All const& a)
     int const each = max(to - span.from + SPLITS * 16 - 1, 0) / (SPLITS * 16) * 16;
     int const begin = span.from + rank * each, end = min(begin + each, to);
 
-    Key const* const k = reinterpret_cast<Key const*>(a.k) + batch * a.kStride.batch + keyHead * a.kStride.head;
-    Key const* const v = reinterpret_cast<Key const*>(a.v) + batch * a.vStride.batch + keyHead * a.vStride.head;
+    int const image = PAGES ? 0 : batch; // of keys and values
+    Key const* const k = reinterpret_cast<Key const*>(a.k) + image * a.kStride.batch + keyHead * a.kStride.head;
+    Key const* const v = reinterpret_cast<Key const*>(a.v) + image * a.vStride.batch + keyHead * a.vStride.head;
+    // The block of the 16 keys from key0 on, which are all that a warp takes at a time; it is looked up a step ahead.
+    auto pageAt = [&](int key0) {
+        if constexpr (!PAGES)
+            return 0;
+        return key0 < end ? max(min(a.pages[i64(batch) * (a.sk / KEYS) + key0 / KEYS], a.blocks - 1), 0) : 0;
+    };
+    auto rowAt = [&](int key, int key0, int page, AttentionStrides const& s) {
+        return PAGES ? page * s.batch + i64(key - key0) * s.row : i64(key) * s.row;
+    };
     float const keyScale = BYTES ? a.keyScales[keyHead] : 1, valueScale = BYTES ? a.valueScales[keyHead] : 1;
     float const scale = a.scale * keyScale, capIn = a.capIn * keyScale;
     Append<All> const append{a, batch, keyHead};
@@ -262,55 +272,56 @@ TW_INLINE void attend(All const& a)
         return (max(min(a.table[i64(batch) * a.sk + key], a.sharing - 1), 0) - own) * s.batch;
     };
     // isNew: some of the warp's keys may be.
-    auto keyAt = [&](int key0, int n, int c, bool isNew) {
+    auto keyAt = [&](int key0, int page, int n, int c, bool isNew) {
         int const key = key0 + n * 8 + g;
         if constexpr (APPENDS)
             if (isNew && key < end && append.has(key))
                 return append.key(key - append.first, c * 32 + t * 8);
-        return loadRaw<RawUnit>(k + i64(key) * a.kStride.row + imageAt(key, a.kStride) + c * 32 + t * 8, key < end);
+        return loadRaw<RawUnit>(k + rowAt(key, key0, page, a.kStride) + imageAt(key, a.kStride) + c * 32 + t * 8,
+                                key < end);
     };
-    auto valueAt = [&](int key0, int n, int c, bool isNew) {
+    auto valueAt = [&](int key0, int page, int n, int c, bool isNew) {
         int const key = key0 + n / 2 * 8 + t * 2 + n % 2;
         if constexpr (APPENDS)
             if (isNew && key < end && append.has(key))
                 return loadRaw<RawPart>(append.valueRow(key - append.first) + c * 8 * WIDE + g * WIDE, true);
-        return loadRaw<RawPart>(v + i64(key) * a.vStride.row + imageAt(key, a.vStride) + c * 8 * WIDE + g * WIDE,
-                                key < end);
+        return loadRaw<RawPart>(
+            v + rowAt(key, key0, page, a.vStride) + imageAt(key, a.vStride) + c * 8 * WIDE + g * WIDE, key < end);
     };
     // Each in two texts, so that a warp without new keys does not ask for each key.
-    auto loadKeysOf = [&](int key0, bool isNew) {
+    auto loadKeysOf = [&](int key0, int page, bool isNew) {
 #pragma unroll
         for (int n = 0; n < 2; ++n)
 #pragma unroll
             for (int c = 0; c < D / 32; ++c)
-                keys[n][c] = keyAt(key0, n, c, isNew);
+                keys[n][c] = keyAt(key0, page, n, c, isNew);
     };
-    auto loadValuesOf = [&](int key0, bool isNew) {
+    auto loadValuesOf = [&](int key0, int page, bool isNew) {
 #pragma unroll
         for (int n = 0; n < 4; ++n)
 #pragma unroll
             for (int c = 0; c < DV / (8 * WIDE); ++c)
-                values[n][c] = valueAt(key0, n, c, isNew);
+                values[n][c] = valueAt(key0, page, n, c, isNew);
     };
-    auto loadKeys = [&](int key0) {
+    auto loadKeys = [&](int key0, int page) {
         if constexpr (!LARGE) {
             if (append.hasAny(key0))
-                loadKeysOf(key0, true);
+                loadKeysOf(key0, page, true);
             else
-                loadKeysOf(key0, false);
+                loadKeysOf(key0, page, false);
         }
     };
-    auto loadValues = [&](int key0) {
+    auto loadValues = [&](int key0, int page) {
         if constexpr (!LARGE) {
             if (append.hasAny(key0))
-                loadValuesOf(key0, true);
+                loadValuesOf(key0, page, true);
             else
-                loadValuesOf(key0, false);
+                loadValuesOf(key0, page, false);
         }
     };
-    int key0 = begin + warp * KEYS;
+    int key0 = begin + warp * KEYS, page = pageAt(key0), next = pageAt(key0 + WARPS * KEYS);
     if (key0 < end)
-        loadKeys(key0);
+        loadKeys(key0, page);
     auto queryAt = [&](f16 const* q, int i, int e) {
         if constexpr (TURNS)
             return append.turned(q, i, e);
@@ -354,8 +365,8 @@ TW_INLINE void attend(All const& a)
         for (int h = 0; h < 2; ++h)
             slope[h] = a.slopes[head[h]] * LOG2E;
     float out[DV / 8][4] = {}, top[2] = {NONE, NONE}, sum[2] = {};
-    for (; key0 < end; key0 += WARPS * KEYS) {
-        loadValues(key0);
+    for (; key0 < end; key0 += WARPS * KEYS, page = next, next = pageAt(key0 + WARPS * KEYS)) {
+        loadValues(key0, page);
         float s[2][4] = {};
         auto scoresOf = [&](int n, int c, RawUnit const& raw) {
             Unit const key = widened<Unit>(raw);
@@ -368,7 +379,7 @@ TW_INLINE void attend(All const& a)
                 for (int h = 0; h < 2; ++h)
                     setQueries(0, h, *reinterpret_cast<Unit const*>(kept + (g + h * 8) * PITCH + c * 32 + t * 8));
                 for (int n = 0; n < 2; ++n)
-                    scoresOf(n, 0, keyAt(key0, n, c, append.hasAny(key0)));
+                    scoresOf(n, 0, keyAt(key0, page, n, c, append.hasAny(key0)));
             }
         } else {
 #pragma unroll
@@ -378,7 +389,7 @@ TW_INLINE void attend(All const& a)
                     scoresOf(n, c, keys[n][c]);
         }
         if (key0 + WARPS * KEYS < end)
-            loadKeys(key0 + WARPS * KEYS);
+            loadKeys(key0 + WARPS * KEYS, next);
         bool const edge = hidesSome<0>(a, span, key0, KEYS) || key0 + KEYS > end || CAUSAL || WINDOW;
 #pragma unroll
         for (int n = 0; n < 2; ++n)
@@ -427,7 +438,7 @@ TW_INLINE void attend(All const& a)
 #pragma unroll
             for (int n = 0; n < 4; ++n) {
                 if constexpr (LARGE)
-                    of[n] = widened<Part>(valueAt(key0, n, c, append.hasAny(key0)));
+                    of[n] = widened<Part>(valueAt(key0, page, n, c, append.hasAny(key0)));
                 else
                     of[n] = widened<Part>(values[n][c]);
             }

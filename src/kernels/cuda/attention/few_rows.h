@@ -20,6 +20,7 @@ struct Spec
     int splits = 1;                  // blocks of a cluster: 1, 2, 4, 8; above 1 for capability 9.0
     int64_t headsPerKey = 1;
     bool table = false; // keys are of several images, see Args
+    bool pages = false; // or in blocks
     bool bytes = false; // keys and values
     // New rows are written into the caches (AppendingArgs); of queries and new keys the first `rotary` elements are turned.
     bool appends = false;

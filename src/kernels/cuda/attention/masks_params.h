@@ -36,6 +36,9 @@ struct AttentionArgsOf
     // Roundings to multiples of a step: what brings a number into steps, and back. Of scores (from q k to units of log2; the
     // kernel then scales by these alone), of sums with the mask, and of weights.
     float scoreSteps = 1, scoreStep = 1, sumSteps = 1, sumStep = 1, weightSteps = 1, weightStep = 1;
+    i32 const* pages =
+        nullptr; // which of `blocks` blocks has 16 keys and values, [images, sk / 16]; strides of batches are those of blocks then
+    i32 blocks = 0;
 };
 
 } // namespace tw::cuda

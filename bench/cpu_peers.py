@@ -78,6 +78,8 @@ def arguments():
     parser.add_argument("--rebuild", action="store_true", help="build plans again, for build times of this hour")
     parser.add_argument("--bin-dir", default=os.path.join(engines.ROOT, "build", "release", "bin"))
     parser.add_argument("--peers-only", action="store_true", help="without this engine: what there is to reach")
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="what a run's time is: of the clock on the wall, or of the CPU, "
+                        "as the process counts it: for one thread on a machine that does other work too")
     parser.add_argument("--turn", type=float, default=0.1, help="seconds of an engine's turn")
     parser.add_argument("--budget", type=float, default=0,
                         help="seconds of rounds for a model and thread count, at least 3 rounds; 0: no limit")
@@ -106,6 +108,8 @@ def arguments():
         parser.error(f"--shapes {options.shapes}: expected NAME:1x3x224x224,...")
     if options.isa:
         os.environ.update(engines.ISA_ENVIRONMENT[options.isa])
+    if options.clock == "cpu" and options.threads != [1]:
+        parser.error("--clock cpu: the time of the CPU is that of a run for --threads 1 alone")
     options.unheld = ["onnxruntime"] if options.isa and engines.has_avx512() else []
     for name in options.peers:
         if name not in engines.PEERS:
@@ -277,6 +281,11 @@ def play_rounds(workers, threads, options, run):
     peak = workers["fma_peak"] = engines.start_fma_peak(options.bin_dir, threads)
     run["fma_flops"] = peak.ready()["flops"]
     peak.pause()
+    if options.clock == "cpu":
+        for worker in workers.values():
+            worker.resume()
+            worker.count_cpu_time()
+            worker.pause()
     counts = {"fma_peak": (1, 3)}
     for name, worker in workers.items():
         if name != "fma_peak":
@@ -377,7 +386,7 @@ def main():
         if not os.path.exists(os.path.join(options.bin_dir, program)):
             sys.exit(f"cpu_peers: {options.bin_dir}/{program} is not there; make bench-peers builds it")
     now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-    kept = ("models", "any", "shapes", "threads", "rounds", "peers", "isa", "turn", "budget", "loads")
+    kept = ("models", "any", "shapes", "threads", "rounds", "peers", "isa", "clock", "turn", "budget", "loads")
     record = header(cpu_name(), date=now, load_average=os.getloadavg(), versions=versions(options.peers),
                     options={k: getattr(options, k) for k in kept}, interpreter_kib=engines.interpreter_kib(), rows=[])
     path = options.out or os.path.join(engines.ROOT, "bench", "results", f"cpu_peers-{now[:10]}-{record['commit']}.json")

@@ -8,13 +8,15 @@
 //
 // `run` answers lines on standard input with lines on standard output: first "ready {json}" after the first inference;
 // then "run N" -> "times s s ...", "memory" -> "memory KB" (VmHWM), "outputs PREFIX" -> "outputs name name ..." with
-// the values in PREFIX0, PREFIX1, ... as FP32 numbers, "quit". Threads: TENSORWRIGHT_NUM_THREADS.
+// the values in PREFIX0, PREFIX1, ... as FP32 numbers; "clock cpu" -> "clock cpu", and from there on times are those that
+// the process took of the CPU; "quit". Threads: TENSORWRIGHT_NUM_THREADS.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -250,11 +252,13 @@ public:
 
     double run()
     {
-        Stopwatch const watch;
+        double const begin = seconds();
         require(context_->enqueueV3(stream_), "enqueueV3 failed");
         check(cudaStreamSynchronize(stream_));
-        return watch.seconds();
+        return seconds() - begin;
     }
+
+    void countCpuTime() { clock_ = CLOCK_PROCESS_CPUTIME_ID; }
 
     void writeOutputs(std::string const& prefix) const
     {
@@ -268,6 +272,13 @@ public:
     }
 
 private:
+    double seconds() const
+    {
+        timespec time = {};
+        clock_gettime(clock_, &time);
+        return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+    }
+
     void bind(char const* name, Pairs const& inputs)
     {
         nvinfer1::Dims const dims = context_->getTensorShape(name);
@@ -305,6 +316,7 @@ private:
     std::unique_ptr<nvinfer1::IExecutionContext> context_;
     std::vector<Binding> outputs_;
     cudaStream_t stream_ = nullptr;
+    clockid_t clock_ = CLOCK_MONOTONIC;
 };
 
 // The largest resident size since the process began, in KiB.
@@ -338,6 +350,9 @@ int serve(std::string const& plan, Pairs const& inputs)
             for (double t : times)
                 std::printf(" %.9f", t);
             std::printf("\n");
+        } else if (std::strcmp(line, "clock cpu") == 0) {
+            session.countCpuTime();
+            std::printf("clock cpu\n");
         } else if (std::strcmp(line, "memory") == 0) {
             std::printf("memory %ld\n", peakMemory());
         } else if (std::strncmp(line, "outputs ", 8) == 0) {

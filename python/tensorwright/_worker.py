@@ -46,6 +46,10 @@ class Worker:
     def run(self, count):
         return [float(t) for t in self.ask(f"run {count}", "times").split()]
 
+    def count_cpu_time(self):
+        """From here on a run's time is what its process took of the CPU: of any use for one thread alone."""
+        self.ask("clock cpu", "clock")
+
     def turn(self, warm_up, count, meter=None):
         """The times of `count` runs behind `warm_up` ones that do not count. The meter (_power.py) takes their energy."""
         self.resume()

@@ -21,7 +21,7 @@ SIZES = {"botnet26t_256": 256, "halonet26t": 256, "lambda_resnet26t": 256, "bat_
 # name: (torchvision's model, inputs)
 DENSE = {
     "deeplabv3_mobilenet": ("deeplabv3_mobilenet_v3_large", ((1, 3, 256, 256),)), "lraspp": ("lraspp_mobilenet_v3_large", ((1, 3, 320, 320),)),
-    "deeplabv3_resnet50": ("deeplabv3_resnet50", ((1, 3, 192, 192),)), "s3d": ("s3d", ((1, 3, 16, 112, 112),)),
+    "deeplabv3_resnet50": ("deeplabv3_resnet50", ((1, 3, 192, 192),)), "s3d": ("s3d", ((1, 3, 16, 224, 224),)),
     "r2plus1d_18": ("r2plus1d_18", ((1, 3, 8, 112, 112),)), "mc3_18": ("mc3_18", ((1, 3, 8, 112, 112),)),
 }
 WORDS = {"vocab_size": 5000}

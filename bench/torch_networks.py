@@ -189,6 +189,20 @@ def _transformer(kind, **options):
 def _package(package, name):
     if package == "torchvision":
         import torchvision
+        from torch import nn
+
+        class Dense(nn.Module):
+            """A network whose result is a dictionary, of which the map is taken."""
+
+            def __init__(self, model):
+                super().__init__()
+                self.model = model
+
+            def forward(self, x):
+                return self.model(x)["out"]
+
+        if hasattr(torchvision.models.segmentation, name):
+            return Dense(torchvision.models.get_model(name, weights=None, weights_backbone=None, aux_loss=False))
         return torchvision.models.get_model(name, weights=None)
     import timm
     return timm.create_model(name, pretrained=False)

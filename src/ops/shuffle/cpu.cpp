@@ -171,8 +171,53 @@ Result<void> runBlocks(ir::Node const& node, kernels::ChannelsLastKernels const&
 constexpr VectorTactic kBlocks{
     "shuffle_f32_transpose_8x8_avx2", 2, kernels::jit::Isa::kAvx2, runBlocks, supportsBlocks, onlyLinear};
 
+// ---- Rows of channels that become channels-last pixels, or the other way round: nothing moves, and where memory allows that the one
+// is the other (aliases()).
+
+std::vector<Formats> pixelFormats(Problem const& p)
+{
+    std::vector<Formats> list;
+    if (!ir::isStatic(p.node->inputs[0]->shape) || !ir::isStatic(p.node->outputs[0]->shape))
+        return list; // what is a view in some sizes may be none in others
+    auto refOf = [](TensorSpec const& t, Format format) { return TensorRef{t.type, t.dims, nullptr, format}; };
+    for (bool const toPixels : {true, false}) {
+        Formats f = linearFormats(p);
+        (toPixels ? f.outputs : f.inputs)[0] = Format::kChannelsLast;
+        if (!p.inputs[0].constant &&
+            isView(p.node->attrsAs<Attrs>(), refOf(p.inputs[0], f.inputs[0]), refOf(p.outputs[0], f.outputs[0])))
+            list.push_back(std::move(f));
+    }
+    return list;
+}
+
+Result<void> runPixels(ir::Node const&, kernels::ChannelsLastKernels const&, RunArgs& args)
+{
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    // Parts of wider tensors have gaps.
+    auto pixelsOf = [](TensorRef const& t) { return t.format == Format::kLinear ? 0 : t.pixelStride(); };
+    int64_t const channels = (x.format == Format::kLinear ? y : x).dims[1],
+                  pixels = x.count() / std::max<int64_t>(channels, 1);
+    int64_t const from = pixelsOf(x) ? pixelsOf(x) : channels, to = pixelsOf(y) ? pixelsOf(y) : channels;
+    inPieces(*args.workers, pixels, 2 * x.count() * sizeOf(x.type), [&](int64_t begin, int64_t end) {
+        if (from == channels && to == channels) {
+            std::copy_n(x.as<float>() + begin * channels, (end - begin) * channels, y.as<float>() + begin * channels);
+            return;
+        }
+        for (int64_t i = begin; i < end; ++i)
+            std::copy_n(x.as<float>() + i * from, channels, y.as<float>() + i * to);
+    });
+    return {};
+}
+
+constexpr VectorTactic kPixels{"shuffle_f32_pixels_avx2",
+                               1,
+                               kernels::jit::Isa::kAvx2,
+                               runPixels,
+                               [](Problem const&) { return Support::yes(); },
+                               pixelFormats};
+
 } // namespace
 
-extern constinit TacticList const cpuTactics = kTactics<kBlocks, kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kPixels, kBlocks, kPlain>;
 
 } // namespace tw::ops::shuffle

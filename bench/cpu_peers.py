@@ -23,7 +23,7 @@ JSON (record.py; --out, default bench/results/cpu_peers-DATE-COMMIT.json); what 
          share_fma {engine: by macs alone}, bound ("work" or "bytes"),
          engines {name: {median_s, spread_s [least and most of the rounds], error_l2, ready {load_s, context_s, total_s, ...} (medians),
                          peak_kib (process start to tenth inference, median), inferences_at_peak, failure (why it was not timed)}},
-         build {cold, cached: {parse_s, total_s, plan_bytes}}}]
+         build {cold, cached: {parse_s, total_s, cpu_s, plan_bytes}}}]
 Peers' peak_kib hold the Python interpreter and numpy; goals on memory take interpreter_kib off theirs.
 """
 import argparse
@@ -61,7 +61,7 @@ QUANTIZE = os.path.join(engines.ROOT, "bench", "quantized_models.py")
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", help="names of bench/models or bench/torch_networks.py, comma-separated; all: those of the former "
-                        "(the default without --any), exported, recurrent: those of the latter; int8: those of bench/quantized_models.py")
+                        "(the default without --any), exported, recurrent, packages: those of the latter; int8: those of bench/quantized_models.py")
     parser.add_argument("--any", action="append", default=[], metavar="FILE", help="an ONNX file; may be given several times")
     parser.add_argument("--shapes", default="", help="for --any, as trtexec takes them: NAME:1x3x224x224,...; open extents are 1 without")
     parser.add_argument("--threads", default="1,2")
@@ -78,6 +78,10 @@ def arguments():
     parser.add_argument("--rebuild", action="store_true", help="build plans again, for build times of this hour")
     parser.add_argument("--bin-dir", default=os.path.join(engines.ROOT, "build", "release", "bin"))
     parser.add_argument("--peers-only", action="store_true", help="without this engine: what there is to reach")
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="what a run's time is: of the clock on the wall, or of the CPU, "
+                        "as the process counts it: for one thread on a machine that does other work too")
+    parser.add_argument("--undisturbed", action="store_true", help="an engine's turns come before all other work of the machine (the "
+                        "scheduler's first-in, first-out class, which needs the right to it)")
     parser.add_argument("--turn", type=float, default=0.1, help="seconds of an engine's turn")
     parser.add_argument("--budget", type=float, default=0,
                         help="seconds of rounds for a model and thread count, at least 3 rounds; 0: no limit")
@@ -87,11 +91,12 @@ def arguments():
     options = parser.parse_args()
     options.threads = [int(t) for t in options.threads.split(",")]
     options.peers = [p for p in options.peers.split(",") if p]
-    ours, exported, recurrent, quantized = (subprocess.run([sys.executable, *command], capture_output=True, text=True, check=True).stdout.split()
-                                 for command in ((MAKE, "--list"), (EXPORT, "--list"), (EXPORT, "--list", "recurrent"), (QUANTIZE, "--list")))
-    known = {name: MAKE for name in ours} | {name: EXPORT for name in exported + recurrent} | {name: QUANTIZE for name in quantized}
+    lists = {"all": (MAKE,), "exported": (EXPORT,), "recurrent": (EXPORT, "recurrent"), "packages": (EXPORT, "packages"), "int8": (QUANTIZE,)}
+    groups = {group: subprocess.run([sys.executable, script, "--list", *name], capture_output=True, text=True, check=True).stdout.split()
+              for group, (script, *name) in lists.items()}
+    known = {name: lists[group][0] for group, names in groups.items() for name in names}
     options.models = options.models or ("" if options.any else "all")
-    options.models = {"all": ours, "exported": exported, "recurrent": recurrent, "int8": quantized}.get(options.models) or [m for m in options.models.split(",") if m]
+    options.models = groups.get(options.models) or [m for m in options.models.split(",") if m]
     for name in options.models:
         if name not in known:
             parser.error(f"unknown model {name!r} (known: {', '.join(known)})")
@@ -106,6 +111,8 @@ def arguments():
         parser.error(f"--shapes {options.shapes}: expected NAME:1x3x224x224,...")
     if options.isa:
         os.environ.update(engines.ISA_ENVIRONMENT[options.isa])
+    if options.clock == "cpu" and options.threads != [1]:
+        parser.error("--clock cpu: the time of the CPU is that of a run for --threads 1 alone")
     options.unheld = ["onnxruntime"] if options.isa and engines.has_avx512() else []
     for name in options.peers:
         if name not in engines.PEERS:
@@ -277,6 +284,14 @@ def play_rounds(workers, threads, options, run):
     peak = workers["fma_peak"] = engines.start_fma_peak(options.bin_dir, threads)
     run["fma_flops"] = peak.ready()["flops"]
     peak.pause()
+    if options.undisturbed:
+        for worker in workers.values():
+            worker.go_first()
+    if options.clock == "cpu":
+        for worker in workers.values():
+            worker.resume()
+            worker.count_cpu_time()
+            worker.pause()
     counts = {"fma_peak": (1, 3)}
     for name, worker in workers.items():
         if name != "fma_peak":
@@ -377,7 +392,7 @@ def main():
         if not os.path.exists(os.path.join(options.bin_dir, program)):
             sys.exit(f"cpu_peers: {options.bin_dir}/{program} is not there; make bench-peers builds it")
     now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-    kept = ("models", "any", "shapes", "threads", "rounds", "peers", "isa", "turn", "budget", "loads")
+    kept = ("models", "any", "shapes", "threads", "rounds", "peers", "isa", "clock", "undisturbed", "turn", "budget", "loads")
     record = header(cpu_name(), date=now, load_average=os.getloadavg(), versions=versions(options.peers),
                     options={k: getattr(options, k) for k in kept}, interpreter_kib=engines.interpreter_kib(), rows=[])
     path = options.out or os.path.join(engines.ROOT, "bench", "results", f"cpu_peers-{now[:10]}-{record['commit']}.json")

@@ -2,13 +2,13 @@
 // usage: fma_peak THREADS
 // The FP32 FMA peak of this moment, as one more engine beside those that bench/cpu_peers.py compares: what another
 // process takes from the machine shows here too. Registers only, independent accumulators, the widest vectors that the
-// CPU has. Lines in, lines out, as in engine_worker.cpp: "ready {json}", then "run N" -> "times s s ...", "quit".
+// CPU has. Lines in, lines out, as in engine_worker.cpp: "ready {json}", then "run N" -> "times s s ...", "clock cpu", "quit".
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <string>
 #include <thread>
 #include <vector>
@@ -48,9 +48,13 @@ private:
     int lanes, accumulators;
 };
 
+clockid_t clockOfRuns = CLOCK_MONOTONIC;
+
 double now()
 {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    timespec time = {};
+    clock_gettime(clockOfRuns, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 // All threads start together; the time is that of the last one.
@@ -97,6 +101,12 @@ int main(int argc, char** argv)
     std::fflush(stdout);
     char line[64];
     while (std::fgets(line, sizeof line, stdin)) {
+        if (std::strcmp(line, "clock cpu\n") == 0) {
+            clockOfRuns = CLOCK_PROCESS_CPUTIME_ID;
+            std::printf("%s", line);
+            std::fflush(stdout);
+            continue;
+        }
         if (std::strncmp(line, "run ", 4) != 0)
             break;
         std::printf("times");

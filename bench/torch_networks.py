@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""usage: torch_networks.py NAME...|all|recurrent --out DIR [--list [GROUP]]
+"""usage: torch_networks.py NAME...|all|recurrent|packages --out DIR [--list [GROUP]]
 
 Networks as users export them, from torchvision, timm and transformers, and four that are written here, with seeded random weights: 3-D,
 grouped, dilated and transposed convolutions, attention over windows and with few key heads, norms of all kinds. Nothing in the engine
@@ -11,6 +11,8 @@ import argparse
 import os
 import sys
 import warnings
+
+import package_networks
 
 
 def _modules():
@@ -180,13 +182,27 @@ def _transformer(kind, **options):
         def forward(self, x):
             return self.model(x, return_dict=False)[0]
 
-    config = getattr(transformers, kind + "Config")(**options)
+    config = getattr(transformers, kind.removesuffix("Encoder") + "Config")(**options)
     return FirstOutput(getattr(transformers, kind + "Model")._from_config(config, attn_implementation="eager"))
 
 
 def _package(package, name):
     if package == "torchvision":
         import torchvision
+        from torch import nn
+
+        class Dense(nn.Module):
+            """A network whose result is a dictionary, of which the map is taken."""
+
+            def __init__(self, model):
+                super().__init__()
+                self.model = model
+
+            def forward(self, x):
+                return self.model(x)["out"]
+
+        if hasattr(torchvision.models.segmentation, name):
+            return Dense(torchvision.models.get_model(name, weights=None, weights_backbone=None, aux_loss=False))
         return torchvision.models.get_model(name, weights=None)
     import timm
     return timm.create_model(name, pretrained=False)
@@ -212,7 +228,9 @@ NAMES = tuple(SPECS)
 STEPS = 100
 RECURRENT = tuple(f"{cell}_{hidden}_l{layers}_b{batch}" for cell in ("lstm", "gru") for hidden in (128, 512, 1024) for layers in (1, 2)
                   for batch in (1, 32))
-GROUPS = {"all": NAMES, "recurrent": RECURRENT}
+PACKAGES = package_networks.specs(_package, _transformer)
+SPECS.update(PACKAGES)
+GROUPS = {"all": NAMES, "recurrent": RECURRENT, "packages": tuple(PACKAGES)}
 
 
 def _recurrent(name):

@@ -5,7 +5,7 @@ usage: _peer_worker.py onnxruntime|openvino|none MODEL.onnx THREADS [NAME=FILE..
        _peer_worker.py torch PROGRAM.pt2 THREADS [NAME=FILE...] [--shape NAME=1x3x224x224...]
        _peer_worker.py tensorwright ENGINE.plan THREADS [NAME=FILE...] [--shape NAME=1x3x224x224...]
 
-Speaks the lines of bench/engine_worker.cpp: "ready {json}" after the first inference, then "run N", "memory",
+Speaks the lines of bench/engine_worker.cpp: "ready {json}" after the first inference, then "run N", "clock cpu", "memory",
 "outputs PREFIX", "quit". Inputs and outputs are bound once; a run neither copies nor allocates them. `none` imports
 numpy and loads nothing: what the interpreter itself takes. Inputs whose shape the model leaves open need a --shape.
 Outputs are written as FP32 numbers, whatever their type.
@@ -224,15 +224,19 @@ def main():
     done = time.perf_counter()
     say("ready " + json.dumps({"import_s": imported - start, "load_s": engine.loaded - imported,
                                "context_s": bound - engine.loaded, "total_s": done - imported, **engine.facts()}))
+    clock = time.perf_counter
     for line in sys.stdin:
         words = line.split()
         if words[0] == "run":
             times = []
             for _ in range(int(words[1])):
-                start = time.perf_counter()
+                start = clock()
                 engine.run()
-                times.append(time.perf_counter() - start)
+                times.append(clock() - start)
             say("times " + " ".join(f"{t:.9f}" for t in times))
+        elif words == ["clock", "cpu"]:
+            clock = time.process_time
+            say("clock cpu")
         elif words[0] == "memory":
             say(f"memory {peak_memory_kib()}")
         elif words[0] == "outputs":

@@ -83,6 +83,14 @@ private:
         ValueState& s = state(x);
         if (s.hasContents || a.offset * sizeOf(value(y).type) % alignment_ != 0)
             return;
+        // Pixels that step as those of a wider tensor are no rows of a linear one, and parts of pixels step as their root does, which
+        // must lie by pixels then.
+        int const root = storageOf(inst_, x).root;
+        bool const isPart = isPixels(x) && (!isPixels(root) || state(root).dims[1] != state(x).dims[1]);
+        if (isPart && state(x).dims[0] * state(x).dims.volume(2, state(x).dims.rank) > 1 && !isPixels(y))
+            return;
+        if (isPixels(x) && isPixels(y) && !isPixels(root) && state(x).dims[1] != state(y).dims[1])
+            return;
         if (g_.isOutput(node.outputs[0])) {
             // The caller's memory holds the view; what it is a view of is written there, if that is all of it.
             bool const whole =

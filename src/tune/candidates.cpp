@@ -17,6 +17,9 @@ constexpr double kHopelessEstimate = 8; // estimates above this many times the b
 // and those of kernels that run for long on a CPU, of which each takes its time to check and to time. Of such layers of the
 // networks in bench/models the fastest kernel is estimated at no more than twice the best.
 constexpr double kHopelessLongEstimate = 3, kLongEstimate = 1000; // microseconds
+// Kernels that run for milliseconds are estimated better yet, and a dozen of them for each layer is what a long build is made of.
+constexpr double kHopelessVeryLongEstimate = 2, kVeryLongEstimate = 4000; // microseconds
+constexpr size_t kMostVeryLong = 8;
 // On a GPU such kernels are estimated well: of ResNet-50 at batch 256, FP16 and INT8, the fastest of each layer is within twice.
 constexpr double kHopelessLongOnGpu = 2, kLongOnGpu = 50;
 constexpr double kWorthEmitting = 10;         // microseconds by estimate from which plain tactics are not tried
@@ -100,10 +103,16 @@ std::vector<Candidate> prune(std::vector<Candidate> order, std::span<ops::Proble
     for (Candidate const& c : order)
         best = c.estimate > 0 ? std::min(best, c.estimate) : best;
     int64_t const packed = packedBytes(problems[0]) + 1;
-    size_t const most = std::clamp<size_t>(size_t(kMostPackedBytes / packed), 2, size_t(std::max(mostCandidates, 2)));
     bool const onGpu = problems[0].target.cuda != nullptr,
-               isLong = std::isfinite(best) && best >= (onGpu ? kLongOnGpu : kLongEstimate);
-    double const hopeless = (!isLong ? kHopelessEstimate : onGpu ? kHopelessLongOnGpu : kHopelessLongEstimate) * best;
+               isLong = std::isfinite(best) && best >= (onGpu ? kLongOnGpu : kLongEstimate),
+               isVeryLong = !onGpu && isLong && best >= kVeryLongEstimate;
+    size_t const wanted = std::min<size_t>(size_t(std::max(mostCandidates, 2)), isVeryLong ? kMostVeryLong : SIZE_MAX);
+    size_t const most = std::clamp<size_t>(size_t(kMostPackedBytes / packed), 2, wanted);
+    double const hopeless = (!isLong      ? kHopelessEstimate
+                             : onGpu      ? kHopelessLongOnGpu
+                             : isVeryLong ? kHopelessVeryLongEstimate
+                                          : kHopelessLongEstimate) *
+                            best;
     size_t const mostOfAll = mostCandidates < kMostCandidates ? most : SIZE_MAX;
     std::vector<size_t> count(problems.size(), 0);
     std::vector<Candidate> list;

@@ -34,14 +34,14 @@ public:
           end_(std::move(end))
     {}
 
-    // w [channels, 1, r, s] to [block][r][s][lanes of the block], zero after the last channel.
+    // w [channels, group, r, s] to [block][r][s][group][lanes of the block], zero after the last channel.
     Result<void> pack(Extents const& dims, Blob const& w, float const* bias, PackedConstants& packed)
     {
-        int64_t const width = kernels::jit::vectorWidth(isa_), window = dims[2] * dims[3];
+        int64_t const width = kernels::jit::vectorWidth(isa_), group = dims[1], window = dims[2] * dims[3] * group;
         int64_t const block = vectors_ * width, channels = roundUp(dims[0], width);
         Error const noMemory{ErrorCode::kFailedAllocation,
                              fmt::format("no memory for {} bytes of packed weights", channels * window * 4)};
-        Recipe const recipe{"depthwise filters", {block, width, dims[0], window}};
+        Recipe const recipe{"depthwise filters", {block, width, dims[0], group, window}};
         TW_ASSIGN(weights_, packed.get<device::PackedFloats>(w, recipe, [&]() -> Result<device::PackedFloats> {
             device::PackedFloats weights(channels * window);
             float* const to = weights.data();
@@ -49,8 +49,10 @@ public:
                 return noMemory;
             for (int64_t c = 0; c < dims[0]; ++c) {
                 int64_t const first = c / block * block, lanes = std::min(block, channels - first);
-                for (int64_t i = 0; i < window; ++i)
-                    to[first * window + i * lanes + c % block] = w.as<float>()[c * window + i];
+                for (int64_t i = 0; i < window; ++i) { // in the packed order
+                    int64_t const from = i % group * (window / group) + i / group;
+                    to[first * window + i * lanes + c % block] = w.as<float>()[c * window + from];
+                }
             }
             return weights;
         }));
@@ -79,7 +81,7 @@ public:
         int64_t const width = kernels::jit::vectorWidth(isa_), vectors = divideUp(p->g.k, width);
         p->bands = DepthwiseBands(p->g, divideUp(vectors, vectors_), threads_);
         p->fullBlocks = vectors / vectors_;
-        DepthwiseSpec spec{rowOf(*p, prefetch_), end_, vectors_, residual};
+        DepthwiseSpec spec{rowOf(*p, prefetch_), end_, vectors_, int(in[1].dims[1]), residual};
         if (p->fullBlocks > 0) {
             TW_ASSIGN(p->kernel, DepthwiseKernel::emit(isa_, spec));
         }
@@ -119,7 +121,8 @@ private:
         bool const last = block >= p.fullBlocks;
         DepthwiseKernel const& kernel = last ? p.lastKernel : p.kernel;
         int64_t const kernelLanes = last ? roundUp(g.k - channel, width) : lanes;
-        float const* w = weights_->data() + block * lanes * g.window[1] * g.window[2];
+        int64_t const filterRow = g.window[2] * (g.c / g.groups); // of one channel
+        float const* w = weights_->data() + block * lanes * g.window[1] * filterRow;
         DepthwiseArgs a;
         a.xRowBytes = g.dilation[1] * xRow * 4;
         a.bias = bias_.data() + channel;
@@ -128,7 +131,7 @@ private:
             int64_t const top = r.count > 0 ? o * g.stride[1] - g.before[1] + r.first * g.dilation[1] : 0;
             a.rows = r.count;
             a.x = x + (n * g.in[1] + top) * xRow + channel;
-            a.w = w + r.first * g.window[2] * kernelLanes;
+            a.w = w + r.first * filterRow * kernelLanes;
             a.y = y + (n * g.out[1] + o) * g.out[2] * yPixel + channel;
             if (residual)
                 a.residual = residual + (n * g.out[1] + o) * g.out[2] * residualPixel + channel;
@@ -152,12 +155,13 @@ Support supports(CpuTactic const& t, Problem const& p)
         return Support::no("takes no transposed convolutions");
     TW_SUPPORTS(supportsConvolution(p, 2));
     Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
-    if (g.groups != g.c || g.k != g.c || g.c == 0)
-        return Support::no("takes one filter for each channel only");
+    int64_t const group = p.inputs[1].dims[1];
+    if (g.k != g.c || g.c == 0 || (group != 1 && group != 2 && group != 4))
+        return Support::no("takes one filter for each channel, in groups of 1, 2 or 4 channels");
     DepthwiseShapes shapes;
     shapes.g = g;
     shapes.xPixel = shapes.yPixel = pixelStrideOf(Format::kChannelsLast, DataType::kFloat, g.c) * 4;
-    DepthwiseSpec const spec{rowOf(shapes, false), {}, 2};
+    DepthwiseSpec const spec{rowOf(shapes, false), {}, 2, int(group)};
     if (char const* why = kernels::jit::depthwiseMisfit(t.isa(), spec))
         return Support::no(why);
     return Support::yes();
@@ -182,7 +186,7 @@ double estimate(CpuTactic const& t, Problem const& p, Config const&)
 {
     TensorSpec const &x = p.inputs[0], &w = p.inputs[1], &y = p.outputs[0];
     double const vectors = double(divideUp(y.dims[1], kernels::jit::vectorWidth(t.isa())));
-    double const pixels = double(y.dims[0] * y.dims[2] * y.dims[3]), taps = double(w.dims[2] * w.dims[3]);
+    double const pixels = double(y.dims[0] * y.dims[2] * y.dims[3]), taps = double(w.dims[1] * w.dims[2] * w.dims[3]);
     // Two 32-byte products a cycle at 3 GHz, or twice that; what is written costs about as much as three products; 40
     // GB/s from memory behind L2.
     double const products = pixels * vectors * (taps + 3) / (t.isa() == Isa::kAvx512 ? 1.4 : 1.9) / 3000;

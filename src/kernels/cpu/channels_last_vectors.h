@@ -42,6 +42,17 @@ inline void transpose8(__m256 r[8])
     }
 }
 
+// The halves of four rows are 4 x 4 blocks, each of which becomes its columns.
+inline void transpose4(__m256 r[4])
+{
+    __m256 const t[] = {_mm256_unpacklo_ps(r[0], r[1]), _mm256_unpackhi_ps(r[0], r[1]), _mm256_unpacklo_ps(r[2], r[3]),
+                        _mm256_unpackhi_ps(r[2], r[3])};
+    r[0] = _mm256_shuffle_ps(t[0], t[2], 0x44);
+    r[1] = _mm256_shuffle_ps(t[0], t[2], 0xee);
+    r[2] = _mm256_shuffle_ps(t[1], t[3], 0x44);
+    r[3] = _mm256_shuffle_ps(t[1], t[3], 0xee);
+}
+
 void toNhwc(float const* x, int64_t channelStep, float* y, int64_t step, int64_t channels, int64_t pixels)
 {
     int64_t p = 0;
@@ -224,9 +235,38 @@ float sumRow(float const* x, int64_t n)
     return sum;
 }
 
+// Four rows by `columns`, a multiple of 8.
+void transposeRows4(float const* x, int64_t xStep, float* y, int64_t yStep, int64_t columns)
+{
+    for (int64_t c = 0; c < columns; c += 8) {
+        __m256 block[4];
+        for (int i = 0; i < 4; ++i)
+            block[i] = _mm256_loadu_ps(x + i * xStep + c);
+        transpose4(block);
+        for (int i = 0; i < 4; ++i) {
+            _mm_storeu_ps(y + (c + i) * yStep, _mm256_castps256_ps128(block[i]));
+            _mm_storeu_ps(y + (c + i + 4) * yStep, _mm256_extractf128_ps(block[i], 1));
+        }
+    }
+}
+
+// Four columns of `rows`, a multiple of 8.
+void transposeColumns4(float const* x, int64_t xStep, float* y, int64_t yStep, int64_t rows)
+{
+    for (int64_t r = 0; r < rows; r += 8) {
+        __m256 block[4];
+        for (int i = 0; i < 4; ++i)
+            block[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(x + (r + i) * xStep)),
+                                            _mm_loadu_ps(x + (r + i + 4) * xStep), 1);
+        transpose4(block);
+        for (int i = 0; i < 4; ++i)
+            _mm256_storeu_ps(y + i * yStep + r, block[i]);
+    }
+}
+
 void transpose(float const* x, int64_t xStep, float* y, int64_t yStep, int64_t rows, int64_t columns)
 {
-    int64_t const wholeRows = rows / 8 * 8, wholeColumns = columns / 8 * 8;
+    int64_t wholeRows = rows / 8 * 8, wholeColumns = columns / 8 * 8;
     for (int64_t r = 0; r < wholeRows; r += 8)
         for (int64_t c = 0; c < wholeColumns; c += 8) {
             __m256 block[8];
@@ -236,8 +276,18 @@ void transpose(float const* x, int64_t xStep, float* y, int64_t yStep, int64_t r
             for (int i = 0; i < 8; ++i)
                 _mm256_storeu_ps(y + (c + i) * yStep + r, block[i]);
         }
+    int64_t const rowsDone = wholeRows; // of the four columns that may follow the whole ones
+    if (rows - wholeRows >= 4) {
+        transposeRows4(x + wholeRows * xStep, xStep, y + wholeRows, yStep, wholeColumns);
+        wholeRows += 4;
+    }
+    int64_t const eights = wholeColumns;
+    if (columns - wholeColumns >= 4) {
+        transposeColumns4(x + wholeColumns, xStep, y + wholeColumns * yStep, yStep, rowsDone);
+        wholeColumns += 4;
+    }
     for (int64_t c = 0; c < columns; ++c)
-        for (int64_t r = c < wholeColumns ? wholeRows : 0; r < rows; ++r)
+        for (int64_t r = c < eights ? wholeRows : c < wholeColumns ? rowsDone : 0; r < rows; ++r)
             y[c * yStep + r] = x[r * xStep + c];
 }
 

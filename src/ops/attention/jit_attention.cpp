@@ -195,6 +195,19 @@ Support supports(CpuTactic const& t, Problem const& p)
     return Support::yes();
 }
 
+// Two products as gemm's estimate has them, and what a score takes beside: about as much as 24 multiply-adds. 3 GHz.
+double estimate(CpuTactic const& t, Problem const& p, Config const&)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    auto const in = mapped<TensorRef>(p.inputs, [](TensorSpec const& s) {
+        return s.present ? TensorRef{s.type, s.dims, nullptr, s.format} : TensorRef{};
+    });
+    Geometry const g = geometryOf(a, in);
+    double const lanes = double(kernels::jit::vectorWidth(t.isa())) * (t.isa() == kernels::jit::Isa::kAvx512 ? 1.5 : 2);
+    double const scores = double(g.batch) * double(a.heads) * double(g.rows) * double(g.columns);
+    return scores * double(a.size + a.valueSize + 24) / lanes / 3000 / std::max(p.threads, 1);
+}
+
 CpuFunctions::Loaded load(CpuTactic const& t, Problem const& problem, Config const&, PackedConstants&)
 {
     auto kernel = std::make_unique<JitKernel>(t.isa(), problem);
@@ -206,6 +219,6 @@ CpuFunctions::Loaded load(CpuTactic const& t, Problem const& problem, Config con
 
 } // namespace emitted
 
-constexpr CpuFunctions kJit{.supports = emitted::supports, .load = emitted::load};
+constexpr CpuFunctions kJit{.supports = emitted::supports, .estimate = emitted::estimate, .load = emitted::load};
 
 } // namespace tw::ops::attention

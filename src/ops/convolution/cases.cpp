@@ -215,6 +215,16 @@ void cases(CaseList& list)
          {.pre = {0, 2}, .post = {1, 0}, .strides = {1, 2}, .groups = 35});
     conv("depthwise_large", {1, 24, 96, 96}, {24, 1, 3, 3}, true, depthwise(24, 1, 1, 1));
     conv("depthwise_large_stride2", {1, 24, 96, 96}, {24, 1, 3, 3}, true, depthwise(24, 1, 2, 1));
+    for (int64_t group : {2, 4})
+        for (int64_t groups : {1, 3, 5, 8, 9, 17}) {
+            int64_t const c = group * groups;
+            std::string const name = fmt::format("groups_{}_of_{}", groups, group);
+            conv(name, {2, c, 7, 19}, {c, group, 3, 3}, true, depthwise(groups, 1, 1, 1));
+            conv(name + "_stride2", {1, c, 9, 14}, {c, group, 3, 3}, true, depthwise(groups, 1, 2, 1));
+            conv(name + "_1x1", {1, c, 5, 6}, {c, group, 1, 1}, false, depthwise(groups, 0, 1, 1));
+            conv(name + "_5x5_dilated", {1, c, 11, 12}, {c, group, 5, 5}, true, depthwise(groups, 4, 1, 2));
+        }
+    conv("groups_of_4_large", {1, 128, 40, 40}, {128, 4, 3, 3}, true, depthwise(32, 1, 1, 1));
     conv("depthwise_empty", {0, 6, 7, 7}, {6, 1, 3, 3}, true, depthwise(6, 1, 1, 1));
     // In FP16 and FP32, as a GPU's tensor units take them.
     auto image = [&](std::string const& name, Extents const& x, Extents const& w, bool bias, Form const& form) {

@@ -33,8 +33,8 @@ constexpr CpuTactic kWinogradAvx512{
     "convolution_f32_winograd_avx512", 1, Isa::kAvx512, kWinogradConvolution, 0, Rounding::kWinograd};
 constexpr CpuTactic kWinogradAvx2{
     "convolution_f32_winograd_avx2", 1, Isa::kAvx2, kWinogradConvolution, 0, Rounding::kWinograd};
-constexpr CpuTactic kDepthwiseAvx512{"convolution_f32_depthwise_avx512", 1, Isa::kAvx512, kDepthwiseConvolution};
-constexpr CpuTactic kDepthwiseAvx2{"convolution_f32_depthwise_avx2", 1, Isa::kAvx2, kDepthwiseConvolution};
+constexpr CpuTactic kDepthwiseAvx512{"convolution_f32_depthwise_avx512", 2, Isa::kAvx512, kDepthwiseConvolution};
+constexpr CpuTactic kDepthwiseAvx2{"convolution_f32_depthwise_avx2", 2, Isa::kAvx2, kDepthwiseConvolution};
 constexpr CpuTactic kDirectAvx512{"convolution_f32_direct_nhwc_avx512", 1, Isa::kAvx512, kDirectConvolution,
                                   DirectInput::kNhwc};
 constexpr CpuTactic kDirectAvx2{"convolution_f32_direct_nhwc_avx2", 1, Isa::kAvx2, kDirectConvolution,

@@ -2,6 +2,7 @@
 #include "cases/cases.h"
 
 #include <optional>
+#include <utility>
 
 #include "cases/draw.h"
 #include "ops/shuffle/op.h"
@@ -73,6 +74,25 @@ void cases(CaseList& list)
         shuffle(std::string("moved_rows_") + nameOf(t), input(t, {2, 37, 12, 65}), {.first = {0, 2, 1, 3}});
         shuffle(std::string("moved_many_rows_") + nameOf(t), input(t, {3, 5, 403, 41}), {.first = {0, 2, 1, 3}});
         shuffle(std::string("moved_far_rows_") + nameOf(t), input(t, {3, 17, 4, 5, 107}), {.first = {2, 3, 1, 0, 4}});
+    }
+    // Rows of heads of few channels; planes with four or few more rows or columns, and with thousands.
+    for (int64_t n : {1, 3, 4, 5, 8, 12, 20, 63, 64, 65, 100})
+        shuffle(fmt::format("heads_of_{}", n), f32({3, 71, 5, n}), {.first = {0, 2, 1, 3}});
+    for (auto const& [a, b] :
+         {std::pair<int64_t, int64_t>{4, 2500}, {2500, 4}, {4, 4}, {12, 13}, {13, 12}, {7, 6}, {4100, 68}, {20, 36}})
+        shuffle(fmt::format("fours_{}x{}", a, b), f32({2, a, b}), {.first = {0, 2, 1}});
+    // Rows of channels that are channels-last pixels where there is no padding, and back.
+    for (int64_t c : {16, 32, 17}) {
+        shuffle(fmt::format("rows_to_pixels_{}", c), f32({2, 12, c}),
+                {.first = {0, 2, 1}, .reshape = Ints{0, 0, 3, 4}});
+        shuffle(fmt::format("last_to_pixels_{}", c), f32({2, 3, 4, c}), {.first = {0, 3, 1, 2}});
+        shuffle(fmt::format("pixels_to_rows_{}", c), f32({2, c, 3, 4}),
+                {.reshape = Ints{0, 0, -1}, .second = {0, 2, 1}});
+        shuffle(fmt::format("pixels_to_last_{}", c), f32({2, c, 3, 4}), {.first = {0, 2, 3, 1}});
+        shuffle(fmt::format("volumes_to_rows_{}", c), f32({2, c, 3, 2, 2}),
+                {.reshape = Ints{0, 0, -1}, .second = {0, 2, 1}});
+        shuffle(fmt::format("pixels_to_heads_{}", c), f32({2, c, 3, 4}),
+                {.first = {0, 2, 3, 1}, .reshape = Ints{2, 12, 1, c}});
     }
     // So many that threads of a GPU move several.
     shuffle("many_rows", f32({270, 19, 113}), {.first = {1, 0, 2}});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstring>
 
 #include "base/round.h"
 #include "ops/shuffle/op.h"
@@ -47,6 +48,23 @@ void transposePlane(T const* x, int64_t fromI, T* y, int64_t toJ, int64_t rows, 
                     y[i + j * toJ] = x[i * fromI + j];
 }
 
+// Rows of `length`, fromStep apart, to y where one lies behind the other. Rows of heads and of windows are short, so they
+// are moved 16 bytes at a time, the last ones again where they are no whole number of these.
+template <class T>
+void copyRows(T const* x, int64_t fromStep, T* y, int64_t rows, int64_t length)
+{
+    constexpr int64_t kPack = 16 / int64_t(sizeof(T)), kLong = 16 * kPack;
+    for (int64_t r = 0; r < rows; ++r, x += fromStep, y += length) {
+        if (length < kPack || length > kLong) {
+            std::copy_n(x, length, y);
+            continue;
+        }
+        for (int64_t i = 0; i + kPack <= length; i += kPack)
+            std::memcpy(y + i, x + i, 16);
+        std::memcpy(y + length - kPack, x + length - kPack, 16);
+    }
+}
+
 // plane(x, fromI, y, toJ, rows, columns): as transposePlane().
 template <class T, class Plane>
 void transpose(Workers& workers, T const* x, T* y, Loops const& l, Plane const& plane)
@@ -56,30 +74,35 @@ void transpose(Workers& workers, T const* x, T* y, Loops const& l, Plane const& 
         *y = *x;
         return;
     }
-    // The axis along which the input is contiguous is the last one (rows are copied), or another one (planes).
+    // The axis along which the input is contiguous is the last one (rows are copied, those along the axis before it at once),
+    // or another one (planes).
     int near = last;
     while (near > 0 && l.from[near] != 1)
         --near;
+    bool const copies = near == last;
+    int const across = copies ? std::max(last - 1, 0) : near;
     Extents const to = stridesOf(l.dims);
     Extents outer = l.dims;
-    outer[last] = outer[near] = 1;
-    constexpr int64_t kColumns = 64;
-    int64_t const rows = l.dims[last], columns = near == last ? 1 : l.dims[near];
-    int64_t const blocks = divideUp(columns, kColumns), bytes = 2 * l.dims.volume() * int64_t(sizeof(T));
+    outer[last] = outer[across] = 1;
+    constexpr int64_t kColumns = 64, kRows = 1024;
+    int64_t const rows = l.dims[last], columns = across == last ? 1 : l.dims[across];
+    int64_t const tall = copies ? 1 : divideUp(rows, kRows), blocks = divideUp(columns, kColumns) * tall;
+    int64_t const bytes = 2 * l.dims.volume() * int64_t(sizeof(T));
     eachInPieces(workers, outer.volume() * blocks, bytes, [&](int64_t i) {
         int64_t rest = i / blocks, from = 0, at = 0;
-        int64_t const column = i % blocks * kColumns;
+        int64_t const column = i % blocks / tall * kColumns, row = i % tall * kRows;
         for (int d = last; d >= 0; --d) {
             from += rest % outer[d] * l.from[d];
             at += rest % outer[d] * to[d];
             rest /= outer[d];
         }
-        T const* px = x + from + column;
-        T* py = y + at;
-        if (near == last)
-            std::copy_n(px, rows, py);
+        T const* px = x + from + column * l.from[across] + row * l.from[last];
+        T* py = y + at + column * to[across] + row;
+        int64_t const some = std::min(kColumns, columns - column);
+        if (copies)
+            copyRows(px, l.from[across], py, some, rows);
         else
-            plane(px, l.from[last], py + column * to[near], to[near], rows, std::min(kColumns, columns - column));
+            plane(px, l.from[last], py, to[across], std::min(kRows, rows - row), some);
     });
 }
 
@@ -123,7 +146,7 @@ int64_t workspace(ir::Node const& node, std::span<TensorRef const> in, std::span
     return both ? in[0].sizeBytes() : 0; // what the first transpose gives
 }
 
-constexpr PlainTactic kPlain{"shuffle_any_plain_cpu", 1, run, workspace};
+constexpr PlainTactic kPlain{"shuffle_any_plain_cpu", 2, run, workspace};
 
 // ---- One transpose of f32: blocks of 8 by 8 in registers, distributed to workers.
 
@@ -146,10 +169,55 @@ Result<void> runBlocks(ir::Node const& node, kernels::ChannelsLastKernels const&
 }
 
 constexpr VectorTactic kBlocks{
-    "shuffle_f32_transpose_8x8_avx2", 1, kernels::jit::Isa::kAvx2, runBlocks, supportsBlocks, onlyLinear};
+    "shuffle_f32_transpose_8x8_avx2", 2, kernels::jit::Isa::kAvx2, runBlocks, supportsBlocks, onlyLinear};
+
+// ---- Rows of channels that become channels-last pixels, or the other way round: nothing moves, and where memory allows that the one
+// is the other (aliases()).
+
+std::vector<Formats> pixelFormats(Problem const& p)
+{
+    std::vector<Formats> list;
+    if (!ir::isStatic(p.node->inputs[0]->shape) || !ir::isStatic(p.node->outputs[0]->shape))
+        return list; // what is a view in some sizes may be none in others
+    auto refOf = [](TensorSpec const& t, Format format) { return TensorRef{t.type, t.dims, nullptr, format}; };
+    for (bool const toPixels : {true, false}) {
+        Formats f = linearFormats(p);
+        (toPixels ? f.outputs : f.inputs)[0] = Format::kChannelsLast;
+        if (!p.inputs[0].constant &&
+            isView(p.node->attrsAs<Attrs>(), refOf(p.inputs[0], f.inputs[0]), refOf(p.outputs[0], f.outputs[0])))
+            list.push_back(std::move(f));
+    }
+    return list;
+}
+
+Result<void> runPixels(ir::Node const&, kernels::ChannelsLastKernels const&, RunArgs& args)
+{
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    // Parts of wider tensors have gaps.
+    auto pixelsOf = [](TensorRef const& t) { return t.format == Format::kLinear ? 0 : t.pixelStride(); };
+    int64_t const channels = (x.format == Format::kLinear ? y : x).dims[1],
+                  pixels = x.count() / std::max<int64_t>(channels, 1);
+    int64_t const from = pixelsOf(x) ? pixelsOf(x) : channels, to = pixelsOf(y) ? pixelsOf(y) : channels;
+    inPieces(*args.workers, pixels, 2 * x.count() * sizeOf(x.type), [&](int64_t begin, int64_t end) {
+        if (from == channels && to == channels) {
+            std::copy_n(x.as<float>() + begin * channels, (end - begin) * channels, y.as<float>() + begin * channels);
+            return;
+        }
+        for (int64_t i = begin; i < end; ++i)
+            std::copy_n(x.as<float>() + i * from, channels, y.as<float>() + i * to);
+    });
+    return {};
+}
+
+constexpr VectorTactic kPixels{"shuffle_f32_pixels_avx2",
+                               1,
+                               kernels::jit::Isa::kAvx2,
+                               runPixels,
+                               [](Problem const&) { return Support::yes(); },
+                               pixelFormats};
 
 } // namespace
 
-extern constinit TacticList const cpuTactics = kTactics<kBlocks, kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kPixels, kBlocks, kPlain>;
 
 } // namespace tw::ops::shuffle

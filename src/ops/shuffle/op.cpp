@@ -2,6 +2,7 @@
 #include "ops/shuffle/op.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "ir/signs.h"
 #include "tactic/layer_facts.h"
@@ -178,11 +179,52 @@ bool keepsOrder(Dims const& from, std::vector<int64_t> const& permutation)
     return true;
 }
 
+// Of a tensor whose elements lie without gaps: its dimensions, the outermost in memory first.
+std::optional<std::vector<int>> orderInMemory(TensorRef const& t)
+{
+    std::vector<int> order;
+    bool const byPixel = t.format == Format::kChannelsLast;
+    if ((!byPixel && t.format != Format::kLinear) || (byPixel && (t.dims.rank < 3 || t.pixelStride() != t.dims[1])))
+        return {};
+    for (int d = 0; d < t.dims.rank; ++d)
+        if (!byPixel || d != 1)
+            order.push_back(d);
+    if (byPixel)
+        order.push_back(1);
+    return order;
+}
+
+// What a reshape takes apart and puts together, in order: each is a factor of one dimension before it and of one after it.
+struct Factor
+{
+    int before, after;
+};
+std::optional<std::vector<Factor>> factorsOf(Extents const& before, Extents const& after)
+{
+    std::vector<Factor> list;
+    int i = 0, j = 0;
+    int64_t left = 1, right = 1; // what remains of dimensions i - 1 and j - 1
+    while (true) {
+        while (left == 1 && i < before.rank)
+            left = before[i++];
+        while (right == 1 && j < after.rank)
+            right = after[j++];
+        if (left == 1 && right == 1)
+            return list;
+        int64_t const size = std::min(left, right);
+        if (size <= 1 || left % size != 0 || right % size != 0)
+            return {};
+        list.push_back({i - 1, j - 1});
+        left /= size;
+        right /= size;
+    }
+}
+
 std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> in, std::span<TensorRef const> out)
 {
     auto const& a = node.attrsAs<Attrs>();
     if (in[0].format != Format::kLinear || out[0].format != Format::kLinear)
-        return {};
+        return isView(a, in[0], out[0]) ? std::vector<ir::Alias>{{true, 0, 0}} : std::vector<ir::Alias>();
     if (!keepsOrder(in[0].dims, a.firstTranspose) ||
         !keepsOrder(unpermuted(out[0].dims, a.secondTranspose), a.secondTranspose))
         return {};
@@ -190,6 +232,29 @@ std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> 
 }
 
 } // namespace
+
+bool isView(Attrs const& attrs, TensorRef const& x, TensorRef const& y)
+{
+    auto const xOrder = orderInMemory(x), yOrder = orderInMemory(y);
+    auto const factors = factorsOf(permuted(x.dims, attrs.firstTranspose), unpermuted(y.dims, attrs.secondTranspose));
+    if (!xOrder || !yOrder || !factors)
+        return false;
+    std::vector<int> before, after; // factors as they lie in memory
+    for (int const d : *xOrder) {
+        auto const& p = attrs.firstTranspose;
+        auto const at = p.empty() ? d : int(std::find(p.begin(), p.end(), d) - p.begin());
+        for (size_t f = 0; f < factors->size(); ++f)
+            if ((*factors)[f].before == at)
+                before.push_back(int(f));
+    }
+    for (int const d : *yOrder) {
+        int const at = attrs.secondTranspose.empty() ? d : int(attrs.secondTranspose[size_t(d)]);
+        for (size_t f = 0; f < factors->size(); ++f)
+            if ((*factors)[f].after == at)
+                after.push_back(int(f));
+    }
+    return before == after;
+}
 
 bool keepsOrder(ir::Node const& node)
 {

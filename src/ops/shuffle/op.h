@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/extents.h"
+#include "base/tensor.h"
 #include "ir/attrs.h"
 #include "ir/op_def.h"
 #include "ir/permutation.h"
@@ -34,6 +35,9 @@ using ir::isIdentity, ir::permuted, ir::unpermuted;
 
 // Whether elements stay in their order: but for dimensions of 1 nothing is transposed.
 bool keepsOrder(ir::Node const& node);
+// Whether x and y, each in its format (linear, or channels-last without padding), hold the same elements at the same places: as where
+// rows of channels become channels-last pixels.
+bool isView(Attrs const& attrs, TensorRef const& x, TensorRef const& y);
 // The dimension of y that holds what dimension `axis` of x does, in the same order; -1: there is none, or an input says
 // the shape.
 int dimensionBehind(ir::Node const& node, int axis);

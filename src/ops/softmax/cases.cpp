@@ -2,6 +2,7 @@
 #include "cases/cases.h"
 
 #include <limits>
+#include <utility>
 
 #include "cases/draw.h"
 #include "ops/softmax/op.h"
@@ -33,6 +34,9 @@ void cases(CaseList& list)
         softmax(fmt::format("rows_of_{}", n), 1, f32({35, n}));
     for (int64_t inner : {2, 255, 256, 257})
         softmax(fmt::format("columns_{}", inner), 1, f32({2, 5, inner}));
+    for (auto const& [n, inner] :
+         {std::pair<int64_t, int64_t>{3137, 8}, {129, 1}, {31, 8}, {33, 8}, {200, 3}, {7, 100}, {2, 128}, {5, 129}})
+        softmax(fmt::format("narrow_columns_{}_{}", n, inner), 1, f32({3, n, inner, 1}));
     softmax("axis_0_of_4", 0, f32({3, 2, 4, 5}));
     softmax("channels", 1, f32({2, 10, 3, 3}));
     softmax("rank_8", 7, f32({1, 2, 1, 2, 1, 2, 1, 3}));

@@ -178,11 +178,16 @@ public:
         int64_t const inner = x.dims.volume(axis_ + 1, x.dims.rank), blocks = divideUp(inner, kColumns);
         if (x.count() == 0)
             return {};
+        // Rows of few columns are taken several at a time, as if they were one of as many slices.
+        int64_t const group = std::min(kColumns / inner, n);
         int64_t const parts = std::clamp<int64_t>(x.count() / kPartElements, 1, args.workers->count() * 4);
         args.workers->run(parts, [&](int64_t part, int) {
             for (int64_t i = outer * blocks * part / parts; i < outer * blocks * (part + 1) / parts; ++i) {
                 int64_t const first = i % blocks * kColumns, at = i / blocks * n * inner + first;
-                block(x.as<float>() + at, y.as<float>() + at, n, inner, std::min(kColumns, inner - first));
+                if (group > 1)
+                    narrow(x.as<float>() + at, y.as<float>() + at, n * inner, inner, group * inner);
+                else
+                    block(x.as<float>() + at, y.as<float>() + at, n, inner, std::min(kColumns, inner - first));
             }
         });
         return {};
@@ -217,6 +222,34 @@ private:
         for (int64_t j = 0; j < n; ++j)
             call(quotient_, y + j * step, total, y + j * step, width);
     }
+    // What `width` numbers hold of each of `inner` columns becomes one number of each, in all places of the column.
+    static void fold(Code const& code, float* v, int64_t inner, int64_t width)
+    {
+        for (int64_t at = inner; at < width; at += inner)
+            call(code, v + at, v, v, inner);
+        for (int64_t at = inner; at < width; ++at)
+            v[at] = v[at - inner];
+    }
+    // `count` numbers of `inner` columns, `width` of them at a time.
+    void narrow(float const* x, float* y, int64_t count, int64_t inner, int64_t width) const
+    {
+        alignas(kCacheLine) float largest[kColumns], total[kColumns];
+        std::copy_n(x, width, largest);
+        for (int64_t at = width; at < count; at += width)
+            call(larger_, x + at, largest, largest, std::min(width, count - at));
+        fold(larger_, largest, inner, width);
+        for (int64_t at = 0; at < count; at += width) {
+            int64_t const some = std::min(width, count - at);
+            call(expOfDifference_, x + at, largest, y + at, some);
+            if (at == 0)
+                std::copy_n(y, width, total);
+            else
+                call(sum_, y + at, total, total, some);
+        }
+        fold(sum_, total, inner, width);
+        for (int64_t at = 0; at < count; at += width)
+            call(quotient_, y + at, total, y + at, std::min(width, count - at));
+    }
     int axis_;
     Code larger_, expOfDifference_, sum_, quotient_;
 };
@@ -236,8 +269,8 @@ CpuFunctions::Loaded loadColumns(CpuTactic const& t, Problem const& p, Config co
 
 constexpr CpuFunctions kColumns{.supports = [](CpuTactic const&, Problem const& p) { return supportsSlices(p, false); },
                                 .load = loadColumns};
-constexpr CpuTactic kColumnsAvx512{"softmax_f32_columns_avx512", 1, kernels::jit::Isa::kAvx512, kColumns};
-constexpr CpuTactic kColumnsAvx2{"softmax_f32_columns_avx2", 1, kernels::jit::Isa::kAvx2, kColumns};
+constexpr CpuTactic kColumnsAvx512{"softmax_f32_columns_avx512", 2, kernels::jit::Isa::kAvx512, kColumns};
+constexpr CpuTactic kColumnsAvx2{"softmax_f32_columns_avx2", 2, kernels::jit::Isa::kAvx2, kColumns};
 
 // ---- The logarithm, f32 along any axis.
 

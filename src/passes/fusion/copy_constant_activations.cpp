@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A constant that a convolution with computed filters reads as its activation becomes a value that a node makes, which can lie in the
-// formats that fast kernels read; constants stay linear.
-//   before: convolution(const x, w)        after: convolution(identity(x), w)
+// A constant that a convolution reads as its activation (its filters are computed then) or adds to its sums (learned positions)
+// becomes a value that a node makes, which can lie in the formats that fast kernels read; constants stay linear.
+//   before: convolution(const x, w)             after: convolution(identity(x), w)
+//   before: convolution(x, w, b, const r)       after: convolution(x, w, b, identity(r))
 // Expects Form::kFused: stands after fold_constants, which would undo it and which has computed what is constant altogether.
 #include "ops/convolution/op.h"
 #include "ops/identity/op.h"
@@ -13,14 +14,25 @@ namespace tw::passes {
 
 Result<bool> copyConstantActivations(ir::Graph& g, PassContext const&)
 {
+    auto const isCopied = [](ir::Node const& n, size_t i) {
+        return i < n.inputs.size() && n.inputs[i] && n.inputs[i]->isConstant() && isFloating(n.inputs[i]->type);
+    };
     return changeEach(
-        g, [](ir::Node const& n) { return n.op == &ops::convolution::def() && n.inputs[0]->isConstant(); },
+        g,
+        [&](ir::Node const& n) {
+            return n.op == &ops::convolution::def() && (isCopied(n, 0) || isCopied(n, ops::Epilogue::kResidual));
+        },
         [&](ir::Node& n) -> Result<bool> {
-            ir::Value* const x = n.inputs[0];
-            TW_ASSIGN(ir::Node * copy, g.addNode(ops::identity::def(), std::make_unique<ops::identity::Attrs>(x->type),
-                                                 {x}, x->name + " [copied]", {}, g.positionOf(&n)));
-            copy->layers = n.layers;
-            n.inputs[0] = copy->outputs[0];
+            for (size_t const i : {size_t(0), size_t(ops::Epilogue::kResidual)}) {
+                if (!isCopied(n, i))
+                    continue;
+                ir::Value* const x = n.inputs[i];
+                TW_ASSIGN(ir::Node * copy,
+                          g.addNode(ops::identity::def(), std::make_unique<ops::identity::Attrs>(x->type), {x},
+                                    x->name + " [copied]", {}, g.positionOf(&n)));
+                copy->layers = n.layers;
+                n.inputs[i] = copy->outputs[0];
+            }
             return true;
         });
 }

@@ -38,14 +38,14 @@ using Run = DepthwiseRun;
 
 std::vector<Run> runsOf(Isa isa, DepthwiseSpec const& s)
 {
-    return depthwiseRuns(tileWidth(isa, s.taps, s.vectors), s);
+    return depthwiseRuns(tileWidth(isa, s.taps * s.group, s.vectors), s);
 }
 
 class DepthwiseEmitter
 {
 public:
     DepthwiseEmitter(VectorCode& code, DepthwiseSpec const& spec)
-        : c(code), s(spec), held_(weightsInRegisters(code.isa(), spec.taps, spec.vectors))
+        : c(code), s(spec), held_(weightsInRegisters(code.isa(), spec.taps * spec.group, spec.vectors))
     {}
 
     void emit()
@@ -111,7 +111,7 @@ private:
         c.L(again);
         filterRow(run);
         c.add(row_, rowBytes_);
-        c.add(weights_, s.taps * s.vectors * c.vectorBytes());
+        c.add(weights_, s.taps * s.group * s.vectors * c.vectorBytes());
         c.dec(rows_);
         c.jnz(again, c.T_NEAR);
         if (s.prefetch)
@@ -153,10 +153,10 @@ private:
     void filterRow(Run const& run)
     {
         if (held_)
-            for (int tap = 0; tap < s.taps; ++tap)
+            for (int tap = 0; tap < s.taps * s.group; ++tap)
                 for (int v = 0; v < s.vectors; ++v)
                     c.vmovups(c.vec(weight(run.width, tap, v)), weightAt(tap, v));
-        int const firstColumn = (run.width + (held_ ? s.taps : 0)) * s.vectors;
+        int const firstColumn = (run.width + (held_ ? s.taps * s.group : 0)) * s.vectors;
         int const columns = (c.vectorCount() - firstColumn) / s.vectors; // registers for columns, used in turn
         int64_t const left = run.first * s.stride - s.before;            // column of the tile's first tap
         int turn = 0;
@@ -168,21 +168,39 @@ private:
                 continue;
             for (int v = 0; v < s.vectors; ++v) {
                 Xbyak::Address const from = c.ptr[row_ + int(j * s.xPixelBytes + v * c.vectorBytes())];
+                if (s.group > 1) {
+                    for (int i = 0; i < s.group; ++i) {
+                        ofGroup(c.vec(firstColumn + turn * s.vectors + v), from, i);
+                        for (ColumnUse const& u : uses)
+                            multiply(run, u.output, v, c.vec(firstColumn + turn * s.vectors + v), u.tap * s.group + i);
+                        turn = (turn + 1) % columns;
+                    }
+                    continue;
+                }
                 if (held_ && uses.size() == 1) {
                     c.vfmadd231ps(c.vec(acc(uses[0].output, v)), c.vec(weight(run.width, uses[0].tap, v)), from);
                     continue;
                 }
                 Vec const column = c.vec(firstColumn + turn * s.vectors + v);
                 c.vmovups(column, from);
-                for (ColumnUse const& u : uses) {
-                    if (held_)
-                        c.vfmadd231ps(c.vec(acc(u.output, v)), column, c.vec(weight(run.width, u.tap, v)));
-                    else
-                        c.vfmadd231ps(c.vec(acc(u.output, v)), column, weightAt(u.tap, v));
-                }
+                for (ColumnUse const& u : uses)
+                    multiply(run, u.output, v, column, u.tap);
             }
             turn = (turn + 1) % columns;
         }
+    }
+    void multiply(Run const& run, int output, int v, Vec const& column, int tap)
+    {
+        if (held_)
+            c.vfmadd231ps(c.vec(acc(output, v)), column, c.vec(weight(run.width, tap, v)));
+        else
+            c.vfmadd231ps(c.vec(acc(output, v)), column, weightAt(tap, v));
+    }
+    // In the lanes of each group its i-th channel.
+    void ofGroup(Vec const& to, Xbyak::Address const& from, int i)
+    {
+        int const second = s.group == 2 ? i + 2 : i; // of the upper two lanes of 16 bytes
+        c.vpermilps(to, from, uint8_t(i | i << 2 | second << 4 | second << 6));
     }
 
     Xbyak::Address weightAt(int tap, int v) { return c.ptr[weights_ + (tap * s.vectors + v) * c.vectorBytes()]; }
@@ -194,6 +212,8 @@ char const* depthwiseMisfit(Isa isa, DepthwiseSpec const& s)
 {
     if (s.vectors < 1 || s.vectors > 2)
         return "blocks of channels have one or two vectors";
+    if (s.group != 1 && s.group != 2 && s.group != 4)
+        return "groups have 1, 2 or 4 channels";
     if (s.taps < 1 || s.taps > 64 || s.dilation > 1024 || s.stride < 1 || s.stride > 1024)
         return "windows of up to 64 columns, strides and dilations up to 1024 are taken";
     if (!reachesRows(s))
@@ -201,7 +221,7 @@ char const* depthwiseMisfit(Isa isa, DepthwiseSpec const& s)
     constexpr int kActivationSize = 40; // of the longest, in instructions
     int64_t size = 0;
     for (Run const& run : runsOf(isa, s))
-        size += run.width * s.vectors * (s.taps + kActivationSize + s.stride * s.stride + 1);
+        size += run.width * s.vectors * (s.taps * s.group + kActivationSize + s.stride * s.stride + 1);
     return size > 32768 ? "the padding is too wide" : nullptr;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a depthwise convolution (one filter for each channel) over channels-last pixels. One call computes one output
-// row of one block of channels:
-//   y[o, c] = f(bias[c] + sum over rows r < args.rows, taps s < taps of w[r, s, c] * x[r, o stride + s dilation -
-//   before, c] + residual[o, c])      0 <= o < outWidth, c < vectors * vectorWidth(isa)
+// Rows of a depthwise convolution (one filter for each channel), or of one in groups of 2 or 4 channels, over channels-last pixels.
+// One call computes one output row of one block of channels:
+//   y[o, c] = f(bias[c] + sum over rows r < args.rows, taps s < taps, i < group of w[r, s, i, c] * x[r, o stride + s dilation -
+//   before, c / group * group + i] + residual[o, c])      0 <= o < outWidth, c < vectors * vectorWidth(isa)
 // Columns of x outside [0, inWidth) count as zero and are never read; the caller leaves out the rows that lie outside.
 // Widths, strides and borders are fixed when the kernel is emitted: tiles of outputs stay in registers over all rows of
 // the filter, those at the borders are emitted one by one without the taps that fall off.
@@ -30,6 +30,7 @@ struct DepthwiseRow
 struct DepthwiseSpec : DepthwiseRow, SumEnd
 {
     int vectors = 1; // of channels: 1 or 2
+    int group = 1;   // channels that an output is made of: 1, 2 or 4, which never lie across 16 bytes
     bool residual = false;
 };
 
@@ -38,7 +39,7 @@ struct DepthwiseArgs
     float const* x = nullptr; // column 0 of the first row
     int64_t xRowBytes = 0;    // from filter row to filter row
     int64_t rows = 0;
-    float const* w = nullptr; // [rows, taps, vectors * vectorWidth]
+    float const* w = nullptr; // [rows, taps, group, vectors * vectorWidth]
     float const* bias = nullptr;
     float* y = nullptr;
     float const* residual = nullptr;

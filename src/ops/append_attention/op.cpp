@@ -59,9 +59,10 @@ Result<void> infer(ir::InferContext& ctx)
     if (std::ranges::any_of(sizes, [](int64_t n) { return n < 1 || n > INT16_MAX; }))
         return ctx.error("{} heads of {} elements, {} on those of keys, are out of range (allowed: 1..32767)",
                          a.attention.heads, a.attention.size, a.attention.headsPerKey);
-    if (a.attention.segments || a.attention.pages || a.attention.rowsFirst || ctx.rank(kKeyCache) != 4 || ctx.rank(kValueCache) != 4)
-        return ctx.error("the caches {} and {} must have rank 4 and rows of their own, behind a batch", ctx.describe(kKeyCache),
-                         ctx.describe(kValueCache));
+    if (a.attention.segments || a.attention.pages || a.attention.rowsFirst || ctx.rank(kKeyCache) != 4 ||
+        ctx.rank(kValueCache) != 4)
+        return ctx.error("the caches {} and {} must have rank 4 and rows of their own, behind a batch",
+                         ctx.describe(kKeyCache), ctx.describe(kValueCache));
     auto const info = [&](int i) { return ValueInfo{ctx.type(i), ctx.shape(i), {}, true}; };
     ValueInfo rows = info(kQueries);
     if (a.isTurned()) {

@@ -201,11 +201,8 @@ std::vector<Config> fewConfigs(Problem const& problem)
     std::vector<Config> list{{4, splits}};
     if (splits > 1)
         list.push_back({4, splits / 2});
-    for (int64_t warps : {8, 16}) // as many warps in fewer blocks
-        for (int64_t all : {splits * 4, splits * 2})
-            if (Config const c{warps, all / warps};
-                c[1] >= 1 && !unsupported(fewRowsSpec(problem, c, maskPlan(problem).masks)))
-                list.push_back(c);
+    if (Config const c{8, splits / 2}; splits > 1 && !unsupported(fewRowsSpec(problem, c, maskPlan(problem).masks)))
+        list.push_back(c); // as many warps in fewer blocks
     if (Config const wide{8, splits};
         z.keys >= splits * 512 && !unsupported(fewRowsSpec(problem, wide, maskPlan(problem).masks)))
         list.push_back(wide);

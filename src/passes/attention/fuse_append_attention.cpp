@@ -39,7 +39,8 @@ bool isFew(ir::Graph const& g, ir::Node const& n)
 {
     auto const& a = n.attrsAs<ops::attention::Attrs>();
     auto const isSize = [](int64_t size) { return size % 32 == 0 && size <= 256; };
-    if (!a.lengths || a.table || a.pages || a.integers || a.segments || a.rowsFirst || !isSize(a.size) || !isSize(a.valueSize))
+    if (!a.lengths || a.table || a.pages || a.integers || a.segments || a.rowsFirst || !isSize(a.size) ||
+        !isSize(a.valueSize))
         return false;
     ir::Value const& q = *n.inputs[0];
     return q.type == DataType::kHalf &&

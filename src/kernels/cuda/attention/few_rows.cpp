@@ -23,8 +23,8 @@ char const* unsupported(Spec const& s)
     if (s.headDim < 32 || s.headDim > 256 || s.headDim % 32 || s.valueDim < 32 || s.valueDim > 256 || s.valueDim % 32)
         return "heads have 32, 64 and so on up to 256 elements";
     auto isPower = [](int n) { return n == 1 || n == 2 || n == 4 || n == 8; };
-    if ((!isPower(s.warps) && s.warps != 16) || !isPower(s.splits))
-        return "1, 2, 4, 8 or 16 warps, 1, 2, 4 or 8 blocks";
+    if (!isPower(s.warps) || !isPower(s.splits))
+        return "1, 2, 4 or 8 warps and as many blocks";
     if (s.isLarge() && s.warps > 4)
         return "more than 4 warps of more than 128 elements are more than the shared memory of some devices";
     if (s.rotary % 8 != 0 || s.rotary < 0 || s.rotary > s.headDim || (!s.interleaved && s.rotary % 16 != 0))

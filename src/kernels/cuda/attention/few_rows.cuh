@@ -16,10 +16,9 @@
 namespace tw::cuda::attention_few_rows {
 
 constexpr int ROWS = 16, THREADS = WARPS * 32;
-constexpr int WIDE = DV % 64 == 0 ? 8 : 4;                      // neighbouring columns of values that a thread has
-constexpr float NONE = -3.4e38f;                                // a top of nothing, which can be subtracted
-constexpr int PARTS = WARPS * SPLITS, COLUMNS = DV / SPLITS;    // of a row's result; what a block has of it in the end
-constexpr int GROUP = PARTS >= 32 ? 8 : PARTS >= 4 ? 4 : PARTS; // threads that add an element's parts
+constexpr int WIDE = DV % 64 == 0 ? 8 : 4; // neighbouring columns of values that a thread has
+constexpr float NONE = -3.4e38f;           // a top of nothing, which can be subtracted
+constexpr int COLUMNS = DV / SPLITS;       // of the result that a block leaves
 
 constexpr bool LARGE = D > 128 || DV > 128;
 constexpr int PITCH = D + 8; // of queries in shared memory
@@ -89,28 +88,30 @@ TW_INLINE u32 joinedHalves(u32 a, u32 b, bool high)
 {
     return __byte_perm(a, b, high ? 0x7632 : 0x5410);
 }
-// Two neighbours to the shared memory of a block of the cluster, at `at` there.
-TW_INLINE void give(float* at, int block, float a, float b)
+// Four neighbours of a row of which COUNT parts were found, `step` floats apart, with their tops and weights, `stepEnds` apart; `end` gets
+// those of all.
+template <int COUNT>
+TW_INLINE float4 joined(float2 const* ends, float const* at, int stepEnds, int step, float2& end)
 {
-    if constexpr (SPLITS > 1)
-        storeCluster(addressAt(sharedAddress(at), block), a, b);
-    else
-        *reinterpret_cast<float2*>(at) = make_float2(a, b);
-}
-// Of GROUP neighbouring threads.
-TW_INLINE float groupMax(float v)
-{
+    float2 found[COUNT];
+    end = make_float2(NONE, 0);
 #pragma unroll
-    for (int n = 1; n < GROUP; n *= 2)
-        v = fmaxf(v, __shfl_xor_sync(~0u, v, n));
-    return v;
-}
-TW_INLINE float groupSum(float v)
-{
+    for (int n = 0; n < COUNT; ++n) {
+        found[n] = ends[n * stepEnds];
+        end.x = fmaxf(end.x, found[n].x);
+    }
+    float4 y = make_float4(0, 0, 0, 0);
 #pragma unroll
-    for (int n = 1; n < GROUP; n *= 2)
-        v += __shfl_xor_sync(~0u, v, n);
-    return v;
+    for (int n = 0; n < COUNT; ++n) {
+        float const factor = exp2Of(found[n].x - end.x);
+        float4 const part = *reinterpret_cast<float4 const*>(at + n * step);
+        end.y += found[n].y * factor;
+        y.x += part.x * factor;
+        y.y += part.y * factor;
+        y.z += part.z * factor;
+        y.w += part.w * factor;
+    }
+    return y;
 }
 
 template <bool APPENDING>
@@ -217,9 +218,12 @@ template <class All>
 TW_INLINE void attend(All const& a)
 {
     extern __shared__ __align__(16) u8 raw[];
-    float* const sums = reinterpret_cast<float*>(raw);                 // [PARTS][ROWS][COLUMNS]
-    float* const ends = sums + PARTS * ROWS * COLUMNS;                 // [PARTS][ROWS][2]: tops and weights
-    f16* const kept = reinterpret_cast<f16*>(ends + PARTS * ROWS * 2); // [ROWS][PITCH]: queries, where LARGE
+    float* const sums = reinterpret_cast<float*>(raw); // [WARPS][ROWS][DV]
+    float* const parts = sums + WARPS * ROWS * DV;     // [SPLITS][ROWS][COLUMNS], where there are blocks
+    float* const behind = parts + (SPLITS > 1 ? ROWS * DV : 0);
+    float2* const ends = reinterpret_cast<float2*>(behind);             // [WARPS][ROWS]: tops and weights
+    float2* const partEnds = ends + WARPS * ROWS;                       // [SPLITS][ROWS]
+    f16* const kept = reinterpret_cast<f16*>(partEnds + SPLITS * ROWS); // [ROWS][PITCH]: queries, where LARGE
     int const warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
     int const rank = SPLITS > 1 ? int(blockIdx.x) % SPLITS : 0, r0 = int(blockIdx.x) / SPLITS * ROWS;
     int const keyHead = blockIdx.y, batch = blockIdx.z, rows = a.headsPerKey * a.sq;
@@ -454,59 +458,62 @@ TW_INLINE void attend(All const& a)
             if (unit + WRITERS < writes)
                 written = append.fetch(unit + WRITERS);
         }
-    // Warps give what they found of each row to the blocks of the cluster, which share the columns of the result.
-    __syncwarp(); // barriers want all lanes at once
-    if constexpr (SPLITS > 1)
-        clusterWait(); // all have begun
-    int const part = rank * WARPS + warp, real = last + 1 - r0;
+    __syncwarp();                   // barriers want all lanes at once
+    int const real = last + 1 - r0; // rows
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
         float const all = quadSum(sum[h]);
-        int const r = g + h * 8;
+        int const r = g + h * 8, at = warp * ROWS + r;
         if (r >= real)
             continue;
-        for (int b = t; b < SPLITS; b += 4)
-            give(ends + (part * ROWS + r) * 2, b, top[h], all);
+        if (t == 0)
+            ends[at] = make_float2(top[h], all);
 #pragma unroll
         for (int c = 0; c < DV / (8 * WIDE); ++c)
 #pragma unroll
-            for (int e = 0; e < 2; ++e) {
-                int const column = c * 8 * WIDE + (t * 2 + e) * WIDE;
-                float* const to = sums + (part * ROWS + r) * COLUMNS + column % COLUMNS;
+            for (int e = 0; e < 2; ++e)
 #pragma unroll
-                for (int j = 0; j < WIDE; j += 2)
-                    give(to + j, column / COLUMNS, out[c * WIDE + j][h * 2 + e], out[c * WIDE + j + 1][h * 2 + e]);
-            }
+                for (int j = 0; j < WIDE; j += 4) {
+                    int const d = c * WIDE + j, x = h * 2 + e;
+                    *reinterpret_cast<float4*>(sums + at * DV + c * 8 * WIDE + (t * 2 + e) * WIDE + j) =
+                        make_float4(out[d][x], out[d + 1][x], out[d + 2][x], out[d + 3][x]);
+                }
     }
-    __syncwarp();
-    if constexpr (SPLITS > 1)
-        clusterSync();
-    else
-        __syncthreads();
-    int const elements = real * COLUMNS;
-    for (int begin = 0; begin < elements; begin += THREADS / GROUP) {
-        int const i = begin + threadIdx.x / GROUP, known = min(i, elements - 1), r = known / COLUMNS;
-        float tops[PARTS / GROUP], high = NONE, all = 0, y = 0;
-#pragma unroll
-        for (int n = 0; n < PARTS / GROUP; ++n)
-            high = fmaxf(high, tops[n] = ends[((n * GROUP + threadIdx.x % GROUP) * ROWS + r) * 2]);
-        high = groupMax(high);
-#pragma unroll
-        for (int n = 0; n < PARTS / GROUP; ++n) {
-            int const at = (n * GROUP + threadIdx.x % GROUP) * ROWS + r;
-            float const factor = exp2Of(tops[n] - high);
-            all += ends[at * 2 + 1] * factor;
-            y += sums[at * COLUMNS + known % COLUMNS] * factor;
-        }
-        all = groupSum(all);
-        y = groupSum(y);
-        if (i >= elements || threadIdx.x % GROUP != 0)
-            continue;
+    auto leave = [&](int r, int column, float4 const& y, float2 const& end) {
         int const of = (r0 + r) % a.sq, ofHead = keyHead * a.headsPerKey + (r0 + r) / a.sq;
-        float const result = seesNone(a, span, of) ? 0 : y * valueScale / withSink(a, ofHead, all, high);
-        f16* const to = a.y + batch * a.yStride.batch + ofHead * a.yStride.head + i64(of) * a.yStride.row +
-                        rank * COLUMNS + i % COLUMNS;
-        to->bits = u16(packHalves(result, 0));
+        float const factor = seesNone(a, span, of) ? 0 : valueScale / withSink(a, ofHead, end.y, end.x);
+        f16* const to = a.y + batch * a.yStride.batch + ofHead * a.yStride.head + i64(of) * a.yStride.row + column;
+        bool const none = factor == 0; // of nothing, whatever it is
+        *reinterpret_cast<uint2*>(to) = make_uint2(packHalves(none ? 0 : y.x * factor, none ? 0 : y.y * factor),
+                                                   packHalves(none ? 0 : y.z * factor, none ? 0 : y.w * factor));
+    };
+    if constexpr (SPLITS > 1)
+        clusterWait(); // all have begun
+    __syncthreads();
+    // A row's numbers of all warps go to the blocks of the cluster, which share the columns of the result.
+    for (int i = threadIdx.x; i < real * (DV / 4); i += THREADS) {
+        int const r = i / (DV / 4), column = i % (DV / 4) * 4;
+        float2 end;
+        float4 const y = joined<WARPS>(ends + r, sums + r * DV + column, ROWS, ROWS * DV, end);
+        if constexpr (SPLITS == 1) {
+            leave(r, column, y, end);
+        } else {
+            int const at = rank * ROWS + r;
+            storeCluster(addressAt(sharedAddress(parts + at * COLUMNS + column % COLUMNS), column / COLUMNS), y.x, y.y,
+                         y.z, y.w);
+            if (column / 4 < SPLITS)
+                storeCluster(addressAt(sharedAddress(partEnds + at), column / 4), end.x, end.y);
+        }
+    }
+    if constexpr (SPLITS > 1) {
+        __syncwarp();
+        clusterSync();
+        for (int i = threadIdx.x; i < real * (COLUMNS / 4); i += THREADS) {
+            int const r = i / (COLUMNS / 4), column = i % (COLUMNS / 4) * 4;
+            float2 end;
+            float4 const y = joined<SPLITS>(partEnds + r, parts + r * COLUMNS + column, ROWS, ROWS * COLUMNS, end);
+            leave(r, rank * COLUMNS + column, y, end);
+        }
     }
 }
 

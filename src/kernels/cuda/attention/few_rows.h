@@ -16,7 +16,7 @@ namespace tw::cuda::attention_few_rows {
 struct Spec
 {
     int headDim = 64, valueDim = 64; // multiples of 32 up to 256
-    int warps = 4;                   // 1, 2, 4, 8, 16
+    int warps = 4;                   // 1, 2, 4, 8
     int splits = 1;                  // blocks of a cluster: 1, 2, 4, 8; above 1 for capability 9.0
     int64_t headsPerKey = 1;
     bool table = false; // keys are of several images, see Args
@@ -33,7 +33,8 @@ struct Spec
     bool isLarge() const { return headDim > 128 || valueDim > 128; } // queries stand in shared memory
     int64_t sharedBytes() const
     {
-        return int64_t(warps * kRows * (valueDim + 2 * splits)) * 4 + (isLarge() ? kRows * (headDim + 8) * 2 : 0);
+        int64_t const floats = warps * (valueDim + 2) + (splits > 1 ? valueDim : 0) + splits * 2; // of a row
+        return kRows * (floats * 4 + (isLarge() ? (headDim + 8) * 2 : 0));
     }
     std::string name() const; // "attention_f16_few_d64_w4_s8"
 };

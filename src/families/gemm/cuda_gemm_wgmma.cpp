@@ -77,6 +77,8 @@ Resolved resolve(Problem const& p, GemmAlgorithm algorithm)
     s.isMma = algorithm == GemmAlgorithm::kHalfMma;
     if (algorithm == GemmAlgorithm::kFirst) {
         spec.firstNorm = int(operations.firstNorm);
+        Geometry const most = geometryOf(p, true);
+        spec.firstWarps = int(std::clamp<int64_t>(most.m * most.batch.volume(), 1, kernel::kMostFirstWarps));
         s.epsilon = operations.firstEpsilon;
     }
     spec.copies = spec.aligned && !spec.single && !s.isMma && !spec.firstNorm;

@@ -331,7 +331,7 @@ std::string source(Spec const& s)
                                                                 : wgmmaSource(s.tileQ, !s.pAlongK(), !s.qAlongK()));
     text += constant("TILE_P", s.tileP) + constant("TILE_Q", s.tileQ) + constant("STAGES", s.stages) +
             constant("GROUPS", s.groups) + constant("SPLIT", s.split) + constant("MULTICAST", s.multicast) +
-            constant("NORM", s.norm) + constant("FIRST_NORM", s.firstNorm) + constant("FIRST_WARPS", kFirstWarps) +
+            constant("NORM", s.norm) + constant("FIRST_NORM", s.firstNorm) + constant("FIRST_WARPS", s.firstWarps) +
             constant("BARRIER_BYTES", kBarrierBytes) + constant("THREADS", s.threads()) +
             constant("BLOCKS_PER_SM", s.blocksPerMultiprocessor()) + constant("BIAS_BYTES", s.biasBytes()) +
             constant("STAGING_BYTES", s.stagingBytes()) + constant("SUMS_BYTES", s.sumsBytes()) +

@@ -22,8 +22,8 @@ namespace tw::cuda::gemm_f16 {
 
 constexpr int64_t kStepBytes = 128;        // of k at once: one swizzled row, but for Spec::stepBytes
 constexpr int64_t kStagesAlignment = 1024; // bytes, in shared memory
-constexpr int kFirstWarps = 4;             // that measure rows
-constexpr int kByteMap = 0;                // type of a tensor map, beside those of TensorMapSpec
+constexpr int kMostFirstWarps = 4;
+constexpr int kByteMap = 0; // type of a tensor map, beside those of TensorMapSpec
 
 struct Spec : Epilogue
 {
@@ -41,6 +41,8 @@ struct Spec : Epilogue
     bool gated = false;
     // The rows of a, up to kFirstRows, are normalized first (wgmma_first_norm.cuh): 1: LayerNorm, 2: RMSNorm, 0: not.
     int firstNorm = 0;
+    int firstWarps =
+        kMostFirstWarps; // that measure rows: no more than there are, so that blocks of the next kernel find room
     bool swap = false;   // P = b
     bool copies = false; // y leaves by TMA, and the residual comes by it: two more tensor maps
     bool aAlongK = true; // a [m, k], else [k, m]
@@ -70,7 +72,7 @@ struct Spec : Epilogue
     int sums() const;                                                // of a thread
     int sumRegisters() const { return sums() * (tf32x3 ? 2 : 1); }
     bool redistributes() const; // registers, from the copying warps (then four) to those that multiply
-    int threads() const { return groups * 128 + (redistributes() ? 128 : 32) + (firstNorm ? kFirstWarps * 32 : 0); }
+    int threads() const { return groups * 128 + (redistributes() ? 128 : 32) + (firstNorm ? firstWarps * 32 : 0); }
     int cluster() const { return split * multicast; }
     bool pAlongK() const { return swap ? bAlongK : aAlongK; }
     bool qAlongK() const { return swap ? aAlongK : bAlongK; }

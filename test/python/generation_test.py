@@ -83,6 +83,10 @@ def test_half(form, precision, tmp_path):
     model = Decoder("llama", seed=21)
     path = folder(tmp_path / "m", model, data=halved(model, **FORMS[form]), tokenizer=None)
     generator = tensorwright.Generator(path, slots=3, capacity=90, chunk=16, precision=precision)
+    assert type(generator.runs).__name__ == {"no mask": "Growing"}.get(form, "Slots")  # in pages only if they are asked for
+    if form == "no mask":
+        generator = tensorwright.Generator(path, slots=3, capacity=90, chunk=16, precision=precision, pages=18)
+        assert type(generator.runs).__name__ == "Paged"
     prompts = prompts_of(22, 5, 30, 2, 20)
     for prompt, result in zip(prompts, generator.generate(prompts, max_new_tokens=16)):
         logits = model.logits(prompt + result.tokens)

@@ -33,7 +33,8 @@ class Plan:
     """What an engine is for. in_place: caches of fixed capacity are wanted, also of a model whose own get longer; slots: rows; chunk: tokens
     of a prompt that go in at a time; capacity: tokens of a sequence at most; limit: of past and new ones together, where the model has one (a
     triangle of constants, say); 0: none; sources: the least and the most that an encoder gives; first: the engine makes the caches that
-    another one has; blocks: of caches in pages, 0: there are none."""
+    another one has; blocks: of caches in pages, 0: there are none; wanted:
+    pages are asked for, also where there is no fast kernel for them."""
 
     in_place: bool
     slots: int
@@ -45,6 +46,7 @@ class Plan:
     sources: tuple[int, int] = (0, 0)
     first: bool = False
     blocks: int = 0
+    wanted: bool = False
 
     @property
     def rows(self) -> int:
@@ -201,6 +203,9 @@ def _build(path: str, plan: Plan, config: dict, logger: Logger) -> bytes:
         if plan.blocks:
             if not found.caches or found.crossed or found.order:
                 raise RuntimeError("only caches of a decoder alone can be in pages")
+            kind = found.tensors[found.caches[0].past].dtype
+            if not plan.wanted and kind not in ((trt.float32, trt.int8) if plan.device == "cpu" else (trt.float16,)):
+                raise RuntimeError(f"there is no fast kernel for pages of {kind} on {plan.device}")
             if not grows:
                 found = _fixed(network, found, plan.rows, config)
         # Without a mask what a cache holds beyond a sequence would count.

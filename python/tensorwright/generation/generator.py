@@ -171,7 +171,7 @@ class Generator:
 
     def _load_pages(self, plan: build.Plan, pages: int | None, cache, progress) -> build.Plan:
         """The engine with caches in pages; the plan has no blocks where that cannot be."""
-        asked = dataclasses.replace(plan, blocks=pages or plan.slots * plan.rows // build.ROWS)
+        asked = dataclasses.replace(plan, wanted=bool(pages), blocks=pages or plan.slots * plan.rows // build.ROWS)
         failure: object = "tokens that are read one by one, and together, end in other logits"
         try:
             if asked.limit and asked.rows > asked.limit:

@@ -189,9 +189,12 @@ int main(int argc, char** argv)
         for (auto const& [type, dims] : row.inputs) {
             storage.emplace_back(type, dims);
             TensorRef const& t = storage.back().ref();
-            // Cheap noise; indices stay small.
+            // Cheap noise; indices stay small. Pages are all blocks, in another order: by a prime.
+            bool const isPages = type == DataType::kInt32 && row.name.ends_with("_pages") && dims.rank == 2;
             for (int64_t i = 0, v = 12345; i < t.count(); ++i, v = v * 1103515245 + 12345)
-                if (type == DataType::kInt32)
+                if (isPages)
+                    t.as<int32_t>()[i] = int32_t(i * 7919 % t.count());
+                else if (type == DataType::kInt32)
                     t.as<int32_t>()[i] = int32_t((v >> 8 & 0xffffff) % 30000);
                 else if (sizeOf(type) == 1)
                     t.as<uint8_t>()[i] = uint8_t(v >> 16 & 1);

@@ -12,7 +12,8 @@ which asks again when it has its answer (`clients`).
   outside_ms        of a step, what is spent outside of engines (scheduler, copies)
   idle              a prompt of 128 tokens (less where the capacity is) on the idle generator: `first_ms` to its first token, `prefill_ms` of the runs alone
   memory            MiB: `anonymous`, what the process took beyond that of Python and this file, at the end; `file`: of the plan, in the page cache; `over`: anonymous over weights and caches, less 1
-  waste             of the caches' memory in rows that are in use, what holds no token: `of_room` as it is kept (it doubles), `of_capacity` were rows as long as they may get
+  waste             of the caches' memory in rows that are in use, what holds no token: `of_room` as it is kept (in slots it doubles, in pages it is blocks), `of_capacity` were rows as
+                    long as they may get; tokens that sequences have together count once
 
 --own-time: by the CPU time of this process, at one thread, so that what others do on the machine does not count (what it does to caches and frequencies does).
 
@@ -100,8 +101,9 @@ def play(generator, requests, clock, most=None):
         took = clock() - start
         steps.append((took, took - (clock.inside - inside)))
         held = [s.read for s in queue._slots if s.sequence]
-        if held and hasattr(generator.runs, "room"):
-            waste.append([1 - np.mean(held) / generator.runs.room, 1 - np.mean(held) / generator.capacity])
+        if held:
+            room = generator.runs.blocks.used * 16 / len(held) if generator.runs.shares else getattr(generator.runs, "room", 0)
+            waste.append([1 - np.mean(held) / room if room else 0, 1 - np.mean(held) / generator.capacity])
     failed = [r.error for r in requests if r.error]
     if failed:
         sys.exit(failed[0])
@@ -181,7 +183,7 @@ def made(options, folder):
             json.dump({"max_position_embeddings": options.capacity}, file)
     before = resident()
     precision, plans = "fp16" if options.half else "fp32", os.path.join(folder, "plans")
-    return tensorwright.Generator(path, slots=options.slots, chunk=options.chunk, reuse=False, cache=plans, precision=precision), before
+    return tensorwright.Generator(path, slots=options.slots, chunk=options.chunk, reuse=False, pages=options.pages, cache=plans, precision=precision), before
 
 
 def memory(generator, before, folder):
@@ -206,7 +208,7 @@ def measure(options, folder):
     tokens = sum(len(r.came) for r in whole)
     peak = tokens / played["seconds"]
     row = {"model": options.shape, "device": generator.model.device, "slots": options.slots, "capacity": options.capacity, "chunk": options.chunk, "requests": options.requests,
-           "load": options.load, "own_time": options.own_time, "mean_prompt": float(np.mean([len(r.prompt) for r in whole])), "mean_answer": tokens / len(whole), "peak": peak}
+           "caches": type(generator.runs).__name__, "load": options.load, "own_time": options.own_time, "mean_prompt": float(np.mean([len(r.prompt) for r in whole])), "mean_answer": tokens / len(whole), "peak": peak}
     row["waste"] = {"of_room": float(played["waste"][0]), "of_capacity": float(played["waste"][1])}
     row |= {"peak_step_ms": 1e3 * float(played["steps"][:, 0].mean()), "peak_outside_ms": 1e3 * float(played["steps"][:, 1].mean())}
     firsts = alone(generator, whole, clock)
@@ -227,6 +229,7 @@ def main():
     parser.add_argument("--chunk", type=int, default=64)
     parser.add_argument("--requests", type=int, default=256)
     parser.add_argument("--load", type=float, default=0.8, help="share of the peak's rate at which requests come")
+    parser.add_argument("--pages", type=int, help="blocks of 16 tokens; 0: slots; when not given, what all slots may take")
     parser.add_argument("--bits", type=int, default=0)
     parser.add_argument("--half", action="store_true", help="FP16, for GPUs")
     parser.add_argument("--seed", type=int, default=1)

@@ -183,10 +183,10 @@ _environment = threading.RLock()
 
 
 @contextlib.contextmanager
-def chosen(device):
+def chosen(device, **more):
     """Builders, runtimes and parsers that are made inside are for this device, and for models with quantized operators: they read
-    the environment when they are made."""
-    wanted = {"TENSORWRIGHT_DEVICE": device, "TENSORWRIGHT_ONNX_QUANTIZED_OPS": "1"}
+    the environment when they are made. more: other variables."""
+    wanted = {"TENSORWRIGHT_DEVICE": device, "TENSORWRIGHT_ONNX_QUANTIZED_OPS": "1", **more}
     with _environment:
         before = {name: os.environ.get(name) for name in wanted}
         os.environ.update(wanted)

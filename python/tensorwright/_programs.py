@@ -108,6 +108,7 @@ def _add_serve(commands):
     serve.add_argument("--slots", type=int, default=8, help="of it: sequences at a time; default: 8")
     serve.add_argument("--capacity", type=int, metavar="N", help="tokens of a sequence; default: the model's, at most 2048")
     serve.add_argument("--chunk", type=int, default=128, metavar="N", help="tokens of a prompt between two steps; default: 128")
+    serve.add_argument("--pages", type=int, metavar="N", help="blocks of 16 tokens of all sequences together; 0: none; default: what all slots take")
     serve.add_argument("--precision", default="fp32", choices=("fp32", "fp16", "int8", "best"), help="of decoder models")
 
 

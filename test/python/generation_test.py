@@ -26,7 +26,8 @@ FORMS = {
     "two in one, no mask": {"made": merged, "mask": False, "places": False},
     "other names": {"names": ("past_{1}_{0}", "present_{1}_{0}"), "logits": "scores"},
 }
-KINDS = {"two in one, no mask": "Growing", "positions of the cache's size": "Growing", "no mask": "Growing", "no cache": "Whole", "no cache, no mask": "Whole"}
+KINDS = {"positions of the mask": "Slots", "two in one": "Slots", "two in one, no mask": "Growing", "TensorScatter": "Slots", "no cache": "Whole", "no cache, no mask": "Whole"}
+WITHOUT_PAGES = {"positions as an input": "Slots", "positions of the cache's size": "Growing", "no mask": "Growing", "other names": "Slots"}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -47,9 +48,9 @@ def path(model, tmp_path_factory):
     return folder(tmp_path_factory.mktemp("models") / "tiny", model, tokenizer=None)
 
 
-@pytest.fixture
-def generator(path):
-    return tensorwright.Generator(path, slots=4, capacity=80, chunk=16)
+@pytest.fixture(params=[None, 0], ids=["pages", "slots"])
+def generator(path, request):
+    return tensorwright.Generator(path, slots=4, capacity=80, chunk=16, pages=request.param)
 
 
 def prompts_of(seed, *lengths, tokens=40):
@@ -58,14 +59,14 @@ def prompts_of(seed, *lengths, tokens=40):
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "llama"])
-@pytest.mark.parametrize("form", FORMS)
-def test_greedy(kind, form, tmp_path):
+@pytest.mark.parametrize("form, pages", [*((f, None) for f in FORMS), *((f, 0) for f in WITHOUT_PAGES)])
+def test_greedy(kind, form, pages, tmp_path):
     """More prompts than slots, shorter and longer than a piece, and past the first size of the caches."""
     model = Decoder(kind, seed=len(form))
     options = dict(FORMS[form])
     path = folder(tmp_path / "m", model, data=options.pop("made", Decoder.onnx)(model, **options), tokenizer=None)
-    generator = tensorwright.Generator(path, slots=3, capacity=90, chunk=16)
-    assert type(generator.runs).__name__ == KINDS.get(form, "Slots") and "llama" not in repr(generator)
+    generator = tensorwright.Generator(path, slots=3, capacity=90, chunk=16, pages=pages)
+    assert type(generator.runs).__name__ == (KINDS.get(form, "Paged") if pages is None else WITHOUT_PAGES[form]) and "llama" not in repr(generator)
     prompts = prompts_of(1, 3, 40, 1, 17, 70, 16)
     results = generator.generate(prompts, max_new_tokens=24)
     for prompt, result in zip(prompts, results):
@@ -82,6 +83,10 @@ def test_half(form, precision, tmp_path):
     model = Decoder("llama", seed=21)
     path = folder(tmp_path / "m", model, data=halved(model, **FORMS[form]), tokenizer=None)
     generator = tensorwright.Generator(path, slots=3, capacity=90, chunk=16, precision=precision)
+    assert type(generator.runs).__name__ == {"no mask": "Growing"}.get(form, "Slots")  # in pages only if they are asked for
+    if form == "no mask":
+        generator = tensorwright.Generator(path, slots=3, capacity=90, chunk=16, precision=precision, pages=18)
+        assert type(generator.runs).__name__ == "Paged"
     prompts = prompts_of(22, 5, 30, 2, 20)
     for prompt, result in zip(prompts, generator.generate(prompts, max_new_tokens=16)):
         logits = model.logits(prompt + result.tokens)
@@ -106,11 +111,13 @@ def test_caches_of_one_size(tmp_path):
 
 
 @pytest.mark.parametrize("window", [4, 40])
-def test_windows(window, tmp_path):
+@pytest.mark.parametrize("pages, kind", [(None, "Paged"), (0, "Growing")])
+def test_windows(window, pages, kind, tmp_path):
     """Over places of a cache, which are not those of its tokens where it has room for more."""
     model = Decoder("llama", seed=24)
-    generator = tensorwright.Generator(folder(tmp_path / "m", model, data=model.onnx(window=window), tokenizer=None), slots=3, capacity=90)
-    assert type(generator.runs).__name__ == "Growing"
+    path = folder(tmp_path / "m", model, data=model.onnx(window=window), tokenizer=None)
+    generator = tensorwright.Generator(path, slots=3, capacity=90, pages=pages)
+    assert type(generator.runs).__name__ == kind
     for prompt in prompts_of(25, 3, 50):
         tokens = list(prompt)
         for _ in range(12):
@@ -198,11 +205,11 @@ def test_log_probabilities(generator, model):
         assert all(abs(v - expected[t]) < 1e-4 for t, v in result.top[i])
 
 
-@pytest.mark.parametrize("form", ["positions as an input", "no mask", "no cache"])
-def test_beams(form, tmp_path):
+@pytest.mark.parametrize("form, pages", [("positions as an input", None), ("positions as an input", 0), ("no mask", 0), ("no cache", None)])
+def test_beams(form, pages, tmp_path):
     model = Decoder("gpt2", seed=11, tokens=17)
     path = folder(tmp_path / "m", model, end=4, data=model.onnx(**FORMS[form]), tokenizer=None)
-    generator = tensorwright.Generator(path, slots=4, capacity=64, chunk=8)
+    generator = tensorwright.Generator(path, slots=4, capacity=64, chunk=8, pages=pages)
     for seed, (early, penalty) in enumerate([(False, 1.0), (True, 0.5), ("never", 2.0)]):
         prompt = prompts_of(seed, 11, tokens=17)[0]
         got = generator.generate(prompt, max_new_tokens=9, num_beams=4, early_stopping=early, length_penalty=penalty)
@@ -236,8 +243,9 @@ def test_streams(generator, model):
     assert results == {i: model.greedy(prompts[i], 20) for i in range(5)}
 
 
-def test_beginnings_are_read_once(path, model):
-    generator = tensorwright.Generator(path, slots=3, capacity=80, chunk=16)
+@pytest.mark.parametrize("pages", [None, 0])
+def test_beginnings_are_read_once(pages, path, model):
+    generator = tensorwright.Generator(path, slots=3, capacity=80, chunk=16, pages=pages)
     common = prompts_of(10, 30)[0]
     first = generator.generate(common + [1, 2], max_new_tokens=6)
     assert generator.scheduler.reused == 0
@@ -395,7 +403,7 @@ def test_rows_of_a_step(generator, model):
             else:
                 streams[i] = None
     assert got == [model.greedy(p, n) for p, n in zip(prompts, (30, 4, 12, 20))]
-    assert {count for _, count in taken} == {1, 2, 3, 4}
+    assert {1, 4} <= {count for _, count in taken} <= {1, 2, 3, 4}  # two prompts may be read between two steps
 
 
 def test_prompts_take_turns(path, model):
@@ -453,7 +461,7 @@ def test_graphs_that_cannot_be_changed(path, model, monkeypatch):
         raise RuntimeError("no way")
 
     monkeypatch.setattr("tensorwright.generation.build._graft", failing)
-    generator = tensorwright.Generator(path, slots=2, cache=False)
+    generator = tensorwright.Generator(path, slots=2, cache=False, pages=0)
     prompt = prompts_of(33, 9)[0]
     assert type(generator.runs).__name__ == "Growing" and generator.generate(prompt, max_new_tokens=9).tokens == model.greedy(prompt, 9)
     monkeypatch.setattr("tensorwright.generation.build._serialized", failing)

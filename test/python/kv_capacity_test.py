@@ -25,7 +25,8 @@ class Engine:
 
     def __init__(self, data, monkeypatch, capacity=CAPACITY, rows=3, new=6):
         monkeypatch.setenv("TENSORWRIGHT_DEVICE", "cpu")
-        monkeypatch.setenv("TENSORWRIGHT_KV_CAPACITY", str(capacity))
+        if capacity is not None:
+            monkeypatch.setenv("TENSORWRIGHT_KV_CAPACITY", str(capacity))
         self.logger = Logger()
         try:
             builder = trt.Builder(self.logger)
@@ -46,7 +47,7 @@ class Engine:
         plan = builder.build_serialized_network(network, config)
         if plan is None:
             raise self.logger.failure("no engine")
-        monkeypatch.delenv("TENSORWRIGHT_KV_CAPACITY")
+        monkeypatch.delenv("TENSORWRIGHT_KV_CAPACITY", raising=False)
         monkeypatch.delenv("TENSORWRIGHT_KV_PAGES", raising=False)
         self.engine = trt.Runtime(self.logger).deserialize_cuda_engine(plan)
         self.context = self.engine.create_execution_context()

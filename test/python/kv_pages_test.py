@@ -7,6 +7,7 @@ import pathlib
 import subprocess
 
 import numpy as np
+import onnx
 import pytest
 import tensorrt as trt
 
@@ -138,6 +139,39 @@ def test_shared_blocks(monkeypatch):
     assert np.array_equal(shared, apart) and not np.array_equal(shared[0], shared[1])
 
 
+def in_place(rows=CAPACITY):
+    """A model of ONNX 24 whose caches are written by TensorScatter, with so many rows."""
+    model = onnx.load_from_string(decoders.FORMS["onnx24"]().data)
+    for value in (*model.graph.input, *model.graph.output):
+        if value.name.startswith(("past", "present")):
+            value.type.tensor_type.shape.dim[2].dim_value = rows
+    return model
+
+
+def test_caches_in_place(monkeypatch):
+    """Caches of a fixed length in the model, beside an engine of the same model without pages."""
+    spec, data, random = decoders.FORMS["onnx24"](), in_place().SerializeToString(), np.random.default_rng(11)
+    paged, plain = engine_of(data, monkeypatch), fixed.Engine(data, monkeypatch, None)
+    pairs = {spec.names[0].format(p): spec.names[1].format(p) for p in spec.past}
+    for lengths, new in (((0, 0, 0), 5), ((16, 31, 15), 1), ((7,), 1), ((42, 2), 6)):
+        rows, at = len(lengths), np.array(lengths)
+        pages = random.permutation(BLOCKS)[: rows * CAPACITY // ROWS].reshape(rows, -1)
+        blocks = {i: random.standard_normal((BLOCKS, spec.heads, ROWS, spec.size)).astype(np.float32) for i in pairs}
+        feed = {"input_ids": random.integers(0, decoders.VOCABULARY, (rows, new)), "position_ids": at[:, None] + np.arange(new), "write_indices": at, "lengths": at + new}
+        wanted = plain(feed | {i: rows_of(b, pages) for i, b in blocks.items()}, pairs)
+        found = paged(feed | {PAGES: pages} | {i: b.copy() for i, b in blocks.items()}, pairs)
+        np.testing.assert_allclose(found["logits"], wanted["logits"], rtol=1e-4, atol=1e-4)
+        for i, o in pairs.items():
+            put(blocks[i], pages, wanted[o])
+            np.testing.assert_allclose(found[o], blocks[i], rtol=1e-5, atol=1e-5)
+
+
+def changed_in_place(change=lambda graph: None, rows=CAPACITY):
+    model = in_place(rows)
+    change(model.graph)
+    return model.SerializeToString()
+
+
 def test_inspector(monkeypatch):
     engine = engine_of(decoders.FORMS["llama"]().data, monkeypatch).engine
     assert tuple(engine.get_tensor_shape(PAGES)) == (-1, CAPACITY // ROWS) and engine.get_tensor_dtype(PAGES) == trt.int32
@@ -150,8 +184,6 @@ def test_inspector(monkeypatch):
 
 
 def has_pages(graph):
-    import onnx
-
     graph.input.append(onnx.helper.make_tensor_value_info(PAGES, onnx.TensorProto.FLOAT, [1]))
     graph.node.append(onnx.helper.make_node("Identity", [PAGES], ["same"]))
     graph.output.append(onnx.helper.make_tensor_value_info("same", onnx.TensorProto.FLOAT, None))
@@ -163,6 +195,10 @@ def has_pages(graph):
     (lambda: fixed.changed("llama", fixed.reads_cache), {}, "layer 'odd' .*'past_key_values.1.key'"),
     (lambda: fixed.changed("llama", fixed.reads_present), {}, "layer 'odd' .*whose rows are in pages, otherwise than attention does"),
     (lambda: fixed.changed("llama", has_pages), {}, "has an input 'kv_pages' already"),
+    (lambda: changed_in_place(rows=40), {}, "cache 'past_key_values.0.key' has 40 rows; in pages all caches have as many, a multiple of 16"),
+    (lambda: changed_in_place(fixed.reads_present), {}, "\\(reduce\\) reads the cache 'past_key_values.1.key', whose rows are in pages, otherwise than attention"),
+    (lambda: changed_in_place(has_pages), {}, "has an input 'kv_pages' already"),
+    (lambda: decoders.FORMS["onnx24"]().data, {}, "none that get longer"),
     (lambda: fixed.small(rows_first=True).data, {}, "has rows in front of heads, and cannot be in pages"),
 ])
 def test_refused(data, more, what, monkeypatch):

@@ -24,6 +24,8 @@ from .interface import INDEX, Interface, Source, interface_of, source_of, tensor
 log = logging.getLogger("tensorwright")
 # Tokens of a cache that engines are tuned for, and the smallest bucket of a cache that grows with its sequences.
 USUAL, SMALLEST = 256, 64
+# Tokens of a block of caches in pages.
+ROWS = 16
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,8 @@ class Plan:
     """What an engine is for. in_place: caches of fixed capacity are wanted, also of a model whose own get longer; slots: rows; chunk: tokens
     of a prompt that go in at a time; capacity: tokens of a sequence at most; limit: of past and new ones together, where the model has one (a
     triangle of constants, say); 0: none; sources: the least and the most that an encoder gives; first: the engine makes the caches that
-    another one has."""
+    another one has; blocks: of caches in pages, 0: there are none; wanted:
+    pages are asked for, also where there is no fast kernel for them."""
 
     in_place: bool
     slots: int
@@ -42,6 +45,13 @@ class Plan:
     device: str
     sources: tuple[int, int] = (0, 0)
     first: bool = False
+    blocks: int = 0
+    wanted: bool = False
+
+    @property
+    def rows(self) -> int:
+        """Tokens that the pages of a sequence have room for."""
+        return -(-self.capacity // ROWS) * ROWS
 
     @property
     def most(self) -> int:
@@ -82,21 +92,36 @@ def kept(source, options, plan: Plan, cache, progress, build) -> Model:
     """The engine that build(logger) makes the plan of, or that was made before of the same source and options. Its weights stay in the file
     as long as it lives, so that processes share them."""
     path = _place(cache, _key(source, {**options, "made by": _made_by()})) if cache else None
+    refusal = f"{path}.refused" if path and plan.blocks else None
+    if refusal and os.path.exists(refusal):
+        with open(refusal, encoding="utf-8") as file:
+            raise RuntimeError(file.read())
     if path and os.path.exists(path):
         try:
             return Model(_mapped(path), plan.device)
         except (RuntimeError, ValueError, OSError) as error:
             log.warning("the kept engine %s cannot be used and is built again: %s", path, error)
     with _Progress(source, progress) as shown:
-        data = build(shown.logger)
-    if path:
         try:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            write(path, data)
-            data = _mapped(path)
-        except (OSError, ValueError) as error:
-            log.warning("the engine is not kept: %s", error)
+            data = build(shown.logger)
+        except RuntimeError as error:
+            if refusal:  # what is tried first, and may well be refused, is not tried again
+                _kept_anyway(refusal, str(error).encode())
+            raise
+    if path:
+        data = _kept_anyway(path, data)
     return Model(data, plan.device)
+
+
+def _kept_anyway(path: str, data: bytes):
+    """The data, in a file if that can be."""
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        write(path, data)
+        return _mapped(path)
+    except (OSError, ValueError) as error:
+        log.warning("the engine is not kept: %s", error)
+        return data
 
 
 def _made_by() -> str:
@@ -166,7 +191,8 @@ def _keep_outputs(network, names: set) -> None:
 
 
 def _build(path: str, plan: Plan, config: dict, logger: Logger) -> bytes:
-    with _memory.chosen(plan.device):
+    pages = {"TENSORWRIGHT_KV_CAPACITY": str(plan.rows), "TENSORWRIGHT_KV_PAGES": str(plan.blocks)} if plan.blocks else {}
+    with _memory.chosen(plan.device, **pages):
         builder, network, settings, _ = _imported(path, logger)
         found = interface_of(tensors_of_network(network), config)
         if found.batch > 1:
@@ -174,8 +200,16 @@ def _build(path: str, plan: Plan, config: dict, logger: Logger) -> bytes:
         grows = bool(found.caches) and _grows(network, found)
         if not plan.first:
             _keep_outputs(network, {found.logits, *(c.present for c in (*found.caches, *found.crosses))})
+        if plan.blocks:
+            if not found.caches or found.crossed or found.order:
+                raise RuntimeError("only caches of a decoder alone can be in pages")
+            kind = found.tensors[found.caches[0].past].dtype
+            if not plan.wanted and kind not in ((trt.float32, trt.int8) if plan.device == "cpu" else (trt.float16,)):
+                raise RuntimeError(f"there is no fast kernel for pages of {kind} on {plan.device}")
+            if not grows:
+                found = _fixed(network, found, plan.rows, config)
         # Without a mask what a cache holds beyond a sequence would count.
-        if plan.in_place and grows and found.mask and not found.order:
+        if not plan.blocks and plan.in_place and grows and found.mask and not found.order:
             _graft(network, found)
             found = interface_of(tensors_of_network(network), config)
         _last_logits(network, found)
@@ -192,7 +226,7 @@ def profiles(found: Interface, plan: Plan, grows: bool) -> list[list[dict]]:
     if not found.caches:
         most = plan.chunk if plan.first else plan.capacity
         return [[found.shapes(1, n, 0, grows, s) for n, s in zip((1, 1 if plan.first else min(USUAL, most), most), sources)]]
-    alone = grows and not found.grafted  # each sequence has its own caches
+    alone = grows and not found.grafted and not plan.blocks  # each sequence has its own caches
     rows = 1 if alone or found.batch == 1 else plan.slots
     fixed = found.caches[0].capacity
 
@@ -272,6 +306,14 @@ def _new_keys(network, layer, past, present, ids):
     cut.set_input(1, start)
     cut.set_input(2, size)
     return cut.get_output(0)
+
+
+def _fixed(network, found: Interface, rows: int, config: dict) -> Interface:
+    """Caches in place whose length the file leaves open get one."""
+    for tensor in (network.get_input(i) for i in range(network.num_inputs)):
+        if tensor.name in {c.past for c in found.caches if c.capacity < 0}:
+            tensor.shape = tuple(rows if d == 2 else n for d, n in enumerate(tensor.shape))
+    return interface_of(tensors_of_network(network), config)
 
 
 def _graft(network, found: Interface) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from .. import _memory
 from .._compile import PRECISIONS
 from . import beams, build, runs, sampling
+from . import pages as pages_
 from .chat import messages_of, special_of, template_of
 from .encoder import Crossed, CrossedWhole, Encoder
 from .files import files_of
@@ -90,6 +91,8 @@ class Generator:
     source_capacity: tokens that an encoder reads at most; None: the model's, at most 2048.
     chunk: tokens of a prompt that are read between two steps of the others. reuse: a prompt that begins as one before it is read from where
         they differ.
+    pages: blocks of 16 tokens that all sequences have together, where the model's caches can be in pages; None: as many as its slots filled
+        to the last would have; 0: no pages. A sequence waits until there are blocks for all that it may become.
     precision, device, cache, progress: as of compile()."""
 
     def __init__(
@@ -102,6 +105,7 @@ class Generator:
         source_capacity=None,
         chunk=128,
         reuse=True,
+        pages=None,
         precision="fp32",
         device=None,
         cache=True,
@@ -113,6 +117,7 @@ class Generator:
             ("slots", slots, 1, 1024),
             ("chunk", chunk, 1, 2**20),
             ("capacity", 2 if capacity is None else capacity, 2, 2**24),
+            ("pages", 0 if pages is None else pages, 0, 2**24),
             ("source_capacity", 1 if source_capacity is None else source_capacity, 1, 2**24),
         ):
             if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
@@ -134,7 +139,13 @@ class Generator:
         chunk = max(1, min(chunk, capacity, (most or 2**30) // 8))
         self.encoder = None
         plan = build.Plan(True, slots, chunk, capacity, max(most, 2) if most else 0, precision, _memory.resolve(device))
-        if self.files.encoder:
+        if pages and pages < plan.rows // build.ROWS:
+            raise ValueError(f"pages: {pages} blocks of {build.ROWS} tokens, a sequence may have {capacity} tokens")
+        if pages != 0 and not self.files.encoder:
+            plan = self._load_pages(plan, pages, cache, progress)
+        if plan.blocks:
+            self._plan = plan
+        elif self.files.encoder:
             self._load_both(plan, source_capacity, cache, progress)
         else:
             self._load(plan, cache, progress)
@@ -157,6 +168,26 @@ class Generator:
     def __repr__(self):
         kind = type(self.runs).__name__.lower()
         return f"<tensorwright.Generator {self.name} on {self.model.device}: {self._plan.slots} sequences of {self.capacity} tokens, caches {kind}>"
+
+    def _load_pages(self, plan: build.Plan, pages: int | None, cache, progress) -> build.Plan:
+        """The engine with caches in pages; the plan has no blocks where that cannot be."""
+        asked = dataclasses.replace(plan, wanted=bool(pages), blocks=pages or plan.slots * plan.rows // build.ROWS)
+        failure: object = "tokens that are read one by one, and together, end in other logits"
+        try:
+            if asked.limit and asked.rows > asked.limit:
+                raise RuntimeError(f"a capacity of {asked.capacity} tokens takes blocks for {asked.rows}, the model was made for {asked.limit}")
+            self.model = build.decoder(self.files.onnx, asked, self._sizes(), cache, progress)
+            self.interface = interface_of(tensors_of_engine(self.model.engine), self._sizes())
+            rows = self.interface.tensors[self.interface.pages].shape[1] * build.ROWS
+            asked = dataclasses.replace(asked, slots=1 if self.interface.batch == 1 else asked.slots, capacity=min(asked.capacity, rows))
+            self._plan, self.runs = asked, pages_.Paged(self.model, self.interface, asked)
+            if pages_.reads_well(self.runs):
+                return asked
+        except RuntimeError as error:
+            failure = error
+        if pages:
+            raise ValueError(f"pages: the caches of {self.files.onnx} cannot be in pages: {failure}")
+        return plan
 
     def _load(self, plan: build.Plan, cache, progress) -> None:
         """The engine with the best caches that the model can have."""
@@ -447,6 +478,7 @@ def generate(
     capacity=None,
     source_capacity=None,
     chunk=128,
+    pages=None,
     precision="fp32",
     device=None,
     cache=True,
@@ -467,6 +499,7 @@ def generate(
         capacity=capacity,
         source_capacity=source_capacity,
         chunk=chunk,
+        pages=pages,
         precision=precision,
         device=device,
         cache=cache,

@@ -15,6 +15,7 @@ _ROLES = {
     "mask": ("attention_mask", "decoder_attention_mask"),
     "places": ("position_ids",),
     "order": ("cache_position",),
+    "pages": ("kv_pages",),
     "index": (INDEX, "write_indices", "write_index", "past_lengths"),
     "lengths": ("nonpad_kv_seqlen", "kv_lengths", "sequence_lengths", "lengths"),
     "last": ("seqlens_k",),
@@ -61,6 +62,7 @@ class Interface:
     mask: str | None = None
     places: str | None = None
     index: str | None = None
+    pages: str | None = None  # which blocks of the caches each row has
     lengths: str | None = None
     last: str | None = None
     total: str | None = None
@@ -144,6 +146,7 @@ def interface_of(tensors: list[Tensor], config: dict | None = None) -> Interface
         (found.mask, (2,)),
         (found.places, (2,)),
         (found.index, (1, 2)),
+        (found.pages, (2,)),
         (found.lengths, (1, 2)),
         (found.last, (1, 2)),
         (found.order, (1,)),
@@ -154,6 +157,8 @@ def interface_of(tensors: list[Tensor], config: dict | None = None) -> Interface
             raise ValueError(
                 f"input {name!r} has the shape {list(inputs[name].shape)}, of {ranks[-1]} dimensions it would be known"
             )
+    if found.pages and found.lengths == "kv_lengths":  # of caches that got longer: tokens before a run, and so where new ones go
+        found.index, found.lengths = found.lengths, None
     found.batch = inputs[found.ids].shape[0]
     for name in [n for n in left if _PAST.search(n)]:
         caches = found.crosses if _OTHER_SIDE.search(name) else found.caches

@@ -82,6 +82,7 @@ class Runs:
     """What the three kinds share. `logits` are those of step(), `first` are those of prefill()."""
 
     kept = True  # whether the beginning of a finished sequence may be used again
+    shares = False  # and that of one that goes on
 
     def __init__(self, model: Model, found: Interface, plan: Plan):
         self.model, self.found, self.plan, self.memory = model, found, plan, model._memory
@@ -104,6 +105,18 @@ class Runs:
 
     def reorder(self, parents: list[int]) -> None:
         """Row i becomes what row parents[i] was."""
+        raise NotImplementedError
+
+    def fits(self, tokens: list[int]) -> bool:
+        """Whether there is room for sequences that get so long at most."""
+        return True
+
+    def release(self, slot: int) -> bool:
+        """Gives up what a row has; whether others can have it."""
+        return False
+
+    def share(self, slot: int, source: int, tokens: int) -> None:
+        """A row gets the first tokens of another one, which keeps them. Only where `shares`."""
         raise NotImplementedError
 
     def clear(self, slot: int) -> None:

@@ -67,9 +67,12 @@ class _Waiting:
         self._clients.setdefault(sequence.client, collections.deque()).append(sequence)
         self.count += 1
 
-    def next(self) -> Sequence | None:
+    def next(self, fits: Callable[[Sequence], bool]) -> Sequence | None:
+        """The sequence whose turn it is. One that does not fit yet keeps its turn."""
         while self._clients:
             client, queue = next(iter(self._clients.items()))
+            if not queue[0].cancelled and not fits(queue[0]):
+                return None
             sequence = queue.popleft()
             self.count -= 1
             if queue:
@@ -119,6 +122,8 @@ class Scheduler:
         self._waiting, self._clock = _Waiting(), 0
         self._rows, self._one = Rows(runs.memory, runs.plan.slots, self.capacity), Rows(runs.memory, 1, self.capacity)
         self._pace = Pace(runs.chunk)
+        if runs.shares:
+            runs.reclaim = self._reclaim
         self._base = 0  # the slot that the first of _rows is of
         self.reused = 0  # tokens of prompts that did not have to be read
 
@@ -162,7 +167,7 @@ class Scheduler:
                 self._end(slot, Piece(None, reason="cancelled"))
         self._waiting.drop_cancelled()
         while any(s.sequence is None for s in self._slots):
-            sequence = self._waiting.next()
+            sequence = self._waiting.next(self._fits)
             if sequence is None:
                 break
             self._begin(sequence)
@@ -170,6 +175,22 @@ class Scheduler:
         begin = time.perf_counter()
         if self._choose():
             self._pace.stepped(time.perf_counter() - begin)
+
+    def _longest(self, sequence: Sequence) -> int:
+        """Tokens that a sequence has at most."""
+        return min(len(sequence.prompt) + sequence.settings.max_new_tokens, self.capacity)
+
+    def _fits(self, sequence: Sequence) -> bool:
+        """Whether there is room for a sequence until its end, beside those that run: none has to give way to another."""
+        return self.runs.fits([self._longest(s) for s in (sequence, *(s.sequence for s in self._slots if s.sequence))])
+
+    def _reclaim(self) -> bool:
+        """Gives up what is kept of the sequence that ended first of all; False: there is nothing."""
+        for slot in sorted((s for s in self._slots if not s.sequence), key=lambda s: s.used):
+            slot.tokens, slot.read = [], 0
+            if self.runs.release(slot.number):
+                return True
+        return False
 
     def _begin(self, sequence: Sequence) -> None:
         """Gives a sequence a free slot: one that knows much of its prompt, else one near to those in use, as steps are for all rows between."""
@@ -179,7 +200,13 @@ class Scheduler:
         if common[slot.number] < _WORTH:
             used = [s.number for s in self._slots if s.sequence]
             slot = min(free, key=lambda s: (_bucket(_span([*used, s.number])), s.read > 0, s.used, s.number))
-        slot.read = min(common[slot.number], len(sequence.prompt) - 1)
+        known = common[slot.number]
+        if self.reuse and self.runs.shares:
+            source, most = self._known_by_others(sequence.prompt)
+            if most > known and most >= _WORTH:
+                self.runs.share(slot.number, source, most)
+                known = most
+        slot.read = min(known, len(sequence.prompt) - 1)
         self.reused += slot.read
         slot.sequence, slot.tokens, slot.ready = sequence, list(sequence.prompt), False
         slot.rows = sequence.settings.rows(len(sequence.prompt), self.capacity, sequence.number)
@@ -187,6 +214,11 @@ class Scheduler:
         slot.used = self._clock
         slot.text = Growing(self.tokenizer) if self.tokenizer else None
         slot.stops = Stops(sequence.settings.stop)
+
+    def _known_by_others(self, prompt: list[int]) -> tuple[int, int]:
+        """The row of a sequence that goes on and knows most of a prompt, and how much."""
+        known = {s.number: _common(s.tokens, prompt, s.read) for s in self._slots if s.sequence}
+        return max(known.items(), key=lambda k: k[1], default=(0, 0))
 
     def _read_prompts(self) -> None:
         """Pieces of prompts, which take turns, so that a long one holds up no short one; one at least."""
@@ -293,9 +325,9 @@ class Scheduler:
         slot.ready = False
         sequence.emit(piece)
 
-    @staticmethod
-    def _forget(slot: _Slot) -> None:
+    def _forget(self, slot: _Slot) -> None:
         slot.tokens, slot.read = [], 0
+        self.runs.release(slot.number)
 
 
 def _span(numbers: list[int]) -> int:

@@ -130,6 +130,7 @@ def _generators(options):
             slots=options.slots,
             capacity=options.capacity,
             chunk=options.chunk,
+            pages=options.pages,
             precision=options.precision,
             device=options.device,
         )

@@ -10,6 +10,7 @@
 #include "ops/identity/op.h"
 #include "ops/slice/op.h"
 #include "passes/caches/images.h"
+#include "passes/caches/pages.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
 
@@ -198,18 +199,23 @@ Result<std::vector<FixedCache>> fixCaches(std::unique_ptr<ir::Graph>& g, CacheSi
         return invalidArgument("caches in pages of {} rows have a capacity of a multiple of that, not {}",
                                ops::cache_update::kPageRows, capacity);
     auto const early = joinsOf(*g);
-    if (early.empty())
-        return invalidArgument(
-            "a capacity of {} for caches: the network has none that get longer (an input of four dimensions, one of "
-            "them open, that is an output with new rows concatenated behind it){}",
-            capacity, nearestTo(*g));
-    TW_TRY(unifyRows(*g, early, capacity));
     Options options;
     options.stopBefore = "integer_caches";
     options.disabled = {"fuse_layer_norm", "fuse_rotary"};
     if (sizes.blocks > 0) // what is dequantized before it is moved is read by attention without the moves
         options.disabled.push_back("move_quantization");
     options.givesAlternatives = false;
+    if (early.empty() && sizes.blocks > 0) {
+        TW_TRY(run(*g, ctx, options));
+        if (auto const caches = cachesInPlace(*g); !caches.empty())
+            return pageCaches(*g, caches, sizes.blocks);
+    }
+    if (early.empty())
+        return invalidArgument(
+            "a capacity of {} for caches: the network has none that get longer (an input of four dimensions, one of "
+            "them open, that is an output with new rows concatenated behind it){}",
+            capacity, nearestTo(*g));
+    TW_TRY(unifyRows(*g, early, capacity));
     TW_TRY(run(*g, ctx, options));
     auto const joins = joinsOf(*g);
     for (CacheJoin const& j : early)

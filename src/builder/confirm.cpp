@@ -98,10 +98,10 @@ Confirmation confirm(std::vector<Attempt> const& attempts, std::vector<runtime::
             uint64_t state = 1;
             std::vector<TensorRef> outputs = r.outputs;
             runtime::ExecuteArgs args{r.arena.data(), r.inputs, outputs, &state, nullptr, &workers};
-            double const begin = tune::nowMicroseconds();
+            double const begin = tune::microsecondsOf(workers);
             for (int i = 0; i < r.runs; ++i)
                 failed = failed || !runtime::execute(*r.instance, args).ok();
-            double const us = (tune::nowMicroseconds() - begin) / r.runs;
+            double const us = (tune::microsecondsOf(workers) - begin) / r.runs;
             r.runs = std::clamp(int(kSampleMicroseconds / std::max(us, 1.0)), 1, kMostRunsOfSample);
             return tune::Sample{us, false};
         }});

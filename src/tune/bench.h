@@ -11,6 +11,8 @@
 namespace tw::tune {
 
 double nowMicroseconds();
+// The clock of what takes milliseconds: for one worker, which is the calling thread, its own time, in which interruptions do not count.
+double microsecondsOf(Workers const& workers);
 
 class Bench
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A unit of y for each thread: of u where a row of it goes there, else of x. Where y holds x, a unit of u for each thread.
 // With pages merge alone copies x, and write follows.
-//   bool kCircular, kPages
+//   bool kCircular, kInPages
 #pragma once
 
 #include "kernels/cuda/common/prelude.cuh"
@@ -51,7 +51,7 @@ TW_INLINE void write(Params const& p)
         to -= i64(p.capacity);
     idx ofCache = group;
     i64 rows = i64(p.capacity);
-    if constexpr (kPages) {
+    if constexpr (kInPages) {
         i64 const page = to >= 0 ? to / rows : i64(p.pageCount);
         i64 const block = page < i64(p.pageCount) ? p.pages[i64(image) * i64(p.pageCount) + page] : -1;
         if (block < 0 || block >= i64(p.blocks))

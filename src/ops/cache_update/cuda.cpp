@@ -16,7 +16,7 @@ std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
 {
     auto const& a = problem.node->attrsAs<Attrs>();
     int64_t const bytes = sizeOf(problem.outputs[0].type);
-    CudaSource source{.text = cuda::flag("kCircular", a.circular) + cuda::flag("kPages", a.pages) +
+    CudaSource source{.text = cuda::flag("kCircular", a.circular) + cuda::flag("kInPages", a.pages) +
                               cuda::include("ops/cache_update/cache_update.cuh"),
                       .wide = isWide(problem),
                       .isDependent = true};

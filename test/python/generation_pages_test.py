@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generation with caches in pages: blocks that sequences get as they grow, share where they begin alike, wait for and give back."""
 
+import os
+
 import numpy as np
 import pytest
 import tensorwright
@@ -28,6 +30,8 @@ def path(model, tmp_path_factory):
 
 
 def made(path, **more):
+    if os.environ.get("TENSORWRIGHT_DEVICE") == "cuda":
+        more.setdefault("pages", 20)  # in FP32 pages are taken there only when they are asked for
     generator = tensorwright.Generator(path, **{"slots": 4, "capacity": 80, "chunk": 16, **more})
     assert type(generator.runs).__name__ == "Paged" and "caches paged" in repr(generator)
     return generator

@@ -198,7 +198,9 @@ struct Append
 TW_INLINE void prefetch(Args const& a, int rank, int warp, int lane, int keyHead, int batch)
 {
     constexpr int MOST_STEPS = 2;
-    int const to = LENGTHS ? max(min(a.lengths[batch], a.sk), 0) : a.sk;
+    if constexpr (TABLE || PAGES)
+        return;
+    int const to = LENGTHS ? max(min(glanceAt(a.lengths + batch), a.sk), 0) : a.sk;
     int const from = WINDOW ? max(to - a.sq + 1 - a.window, 0) / 16 * 16 : 0;
     int const each = max(to - from + SPLITS * 16 - 1, 0) / (SPLITS * 16) * 16;
     int const begin = from + rank * each, end = min(begin + each, to);
@@ -206,7 +208,7 @@ TW_INLINE void prefetch(Args const& a, int rank, int warp, int lane, int keyHead
     int const size = lane == 0 ? D : DV;
     auto const* const rows =
         reinterpret_cast<Key const*>(lane == 0 ? a.k : a.v) + batch * stride.batch + keyHead * stride.head;
-    if (TABLE || PAGES || lane > 1 || stride.row != size || reinterpret_cast<u64>(rows) % 16 != 0)
+    if (lane > 1 || stride.row != size || reinterpret_cast<u64>(rows) % 16 != 0)
         return;
 #pragma unroll
     for (int i = 0; i < MOST_STEPS; ++i)

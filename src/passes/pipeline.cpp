@@ -29,6 +29,7 @@ std::vector<Pass> const& pipeline()
         {"share_nodes", shareNodes, Form::kImported, Form::kImported, 1},
         {"simplify_shapes", simplifyShapes, Form::kImported, Form::kImported, 1},
         {"expand_powers", expandPowers, Form::kImported, Form::kImported, 1},
+        {"join_integer_sums", joinIntegerSums, Form::kImported, Form::kImported, 1},
         {"fuse_cumulative_sum", fuseCumulativeSum, Form::kImported, Form::kImported, 1},
         {"fuse_recurrence", fuseRecurrence, Form::kImported, Form::kImported, 1},
         {"move_quantization", moveQuantization, Form::kImported, Form::kImported, 1},

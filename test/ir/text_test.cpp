@@ -107,7 +107,7 @@ constexpr char kRich[] = R"(graph "rich \"one\"\n\x01\xff" canonical {
   const %3 "half" f16[3] = [0.25, 65504, 0xfe01]
   const %4 "zeros" f32[100,100] = splat 0
   const %5 "bools" b[3] = [0, 1, 2]
-  node 3 "fc" matrix_multiply(%0, %2) {a = 0, b = 0, activation = -1, alpha = 0, beta = 0, epsilon = 1e-05, connected = 0, gated = 0, output_type = -1, steps = [], parameters = []}
+  node 3 "fc" matrix_multiply(%0, %2) {a = 0, b = 0, activation = -1, alpha = 0, beta = 0, epsilon = 1e-05, connected = 0, gated = 0, output_type = -1, steps = [], parameters = [], first_norm = 0, first_epsilon = 1e-05}
     layers ["fc", "bias"]
     precision f16 user
     wish 0 f32 user

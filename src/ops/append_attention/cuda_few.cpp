@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Few queries on a head of keys: kernels/cuda/attention/few_rows. The config: {warps, blocks}.
+#include "families/attention/cuda_fused.h"
 #include "kernels/cuda/attention/few_rows.h"
 #include "ops/append_attention/cuda_parts.h"
-#include "ops/attention/cuda_fused.h"
-#include "ops/attention/tactics.h"
 
 namespace tw::ops::append_attention {
 
@@ -40,7 +39,7 @@ Support supports(Problem const& problem)
 {
     auto const parts = Parts::of(problem);
     auto const& a = problem.node->attrsAs<Attrs>();
-    TW_SUPPORTS(attention::kF16Few.supports((*parts)[Part::kAttention]));
+    TW_SUPPORTS(attention::supportsFewRows((*parts)[Part::kAttention]));
     bool const areUnits = isOfUnits(a.valueOffset, a.valueHeadStride, problem.inputs[kNewValues].dims) &&
                           (a.isTurned() ? isOfUnits(a.attention.q.offset, 0, problem.inputs[kQueries].dims)
                                         : isOfUnits(a.keyOffset, a.keyHeadStride, problem.inputs[kNewKeys].dims));
@@ -53,7 +52,7 @@ Support supports(Problem const& problem)
 
 std::vector<Config> configs(Problem const& problem)
 {
-    return attention::kF16Few.configs((*Parts::of(problem))[Part::kAttention]);
+    return attention::fewRowsConfigs((*Parts::of(problem))[Part::kAttention]);
 }
 
 class Kernels final : public CudaKernels

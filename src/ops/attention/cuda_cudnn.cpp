@@ -3,8 +3,8 @@
 
 #include "device/cuda/cudnn_graph.h"
 #include "device/cuda/device.h"
+#include "families/attention/cuda_fused.h"
 #include "families/elementwise/cuda_pointwise.h"
-#include "ops/attention/cuda_fused.h"
 #include "ops/attention/op.h"
 #include "ops/attention/tactics.h"
 #include "tactic/cuda_library.h"

@@ -2,10 +2,10 @@
 // On tensor cores.
 #include <algorithm>
 
+#include "families/attention/cuda_fused.h"
 #include "kernels/cuda/attention/few_rows.h"
 #include "kernels/cuda/attention/mma_f32.h"
 #include "kernels/cuda/attention/wgmma_f16.h"
-#include "ops/attention/cuda_fused.h"
 #include "ops/attention/tactics.h"
 
 namespace tw::ops::attention {
@@ -16,12 +16,6 @@ namespace {
 
 namespace mma = cuda::attention_f16;
 namespace wgmma = cuda::attention_wgmma_f16;
-
-Support isAmpere(Problem const& problem)
-{
-    bool const is = problem.target.cuda && problem.target.cuda->capability >= 80;
-    return is ? Support::yes() : Support::no("needs compute capability 8.0");
-}
 
 Support supportsMma(Problem const& problem)
 {
@@ -171,44 +165,6 @@ std::unique_ptr<CudaKernels> generateWgmma(Problem const& problem, Config const&
 
 namespace few = cuda::attention_few_rows;
 
-Support supportsFew(Problem const& problem)
-{
-    TW_SUPPORTS(isAmpere(problem));
-    TW_SUPPORTS(supportsFusedTable(problem, DataType::kHalf, true));
-    auto const& a = problem.node->attrsAs<Attrs>();
-    if (a.integers)
-        return Support::no("makes no integers");
-    if (copyUnit(problem) != 8)
-        return Support::no("takes heads that begin at multiples of 8 elements");
-    if (char const* const reason = unsupported(fewRowsSpec(problem, {1, 1}, maskPlan(problem).masks)))
-        return Support::no(reason);
-    constexpr int64_t kMostRows = 64; // beyond, keys are read more than a few times; blocks have no other fast kernel
-    if (int64_t const rows = a.headsPerKey * problem.outputs[0].dims[a.rowsAxis()]; rows > kMostRows && !a.pages)
-        return Support::no(fmt::format("takes up to {} queries on a head of keys, these are {}", kMostRows, rows));
-    return Support::yes();
-}
-
-// As many blocks of a cluster as give each warp a step and keep all multiprocessors busy, and half of that; more warps where each has many
-// steps then.
-std::vector<Config> fewConfigs(Problem const& problem)
-{
-    FusedSizes const z = fusedSizes(problem);
-    auto const& a = problem.node->attrsAs<Attrs>();
-    int64_t const blocks = std::max<int64_t>(problem.outputs[0].dims[a.batchAxis()] * a.keyHeads(), 1);
-    int64_t splits = problem.target.cuda->capability >= 90 ? 8 : 1;
-    while (splits > 1 && (z.keys < splits * 64 || blocks * splits > 3 * problem.target.cuda->multiprocessors))
-        splits /= 2;
-    std::vector<Config> list{{4, splits}};
-    if (splits > 1)
-        list.push_back({4, splits / 2});
-    if (Config const c{8, splits / 2}; splits > 1 && !unsupported(fewRowsSpec(problem, c, maskPlan(problem).masks)))
-        list.push_back(c); // as many warps in fewer blocks
-    if (Config const wide{8, splits};
-        z.keys >= splits * 512 && !unsupported(fewRowsSpec(problem, wide, maskPlan(problem).masks)))
-        list.push_back(wide);
-    return list;
-}
-
 std::unique_ptr<CudaKernels> generateFew(Problem const& problem, Config const& config)
 {
     return fusedKernels<FusedKernels<few::Spec>>(problem, config, 2, fewRowsSpec);
@@ -284,25 +240,9 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
 
 } // namespace
 
-cuda::attention_few_rows::Spec fewRowsSpec(Problem const& problem, Config const& c, cuda::AttentionMasks const& masks)
-{
-    cuda::attention_few_rows::Spec s;
-    auto const& a = problem.node->attrsAs<Attrs>();
-    s.headDim = int(a.size);
-    s.valueDim = int(a.valueSize);
-    s.warps = int(c[0]);
-    s.splits = int(c[1]);
-    s.headsPerKey = a.headsPerKey;
-    s.table = a.table;
-    s.pages = a.pages;
-    s.bytes = a.scales;
-    s.masks = masks;
-    return s;
-}
-
 constinit CudaTactic const kF16Wgmma{"attention_f16_wgmma_sm90a", 3, generateWgmma, supportsWgmma, wgmmaConfigs};
 constinit CudaTactic const kF16Mma{"attention_f16_mma_sm80", 4, generateMma, supportsMma, mmaConfigs};
-constinit CudaTactic const kF16Few{"attention_f16_few_rows_sm80", 3, generateFew, supportsFew, fewConfigs};
+constinit CudaTactic const kF16Few{"attention_f16_few_rows_sm80", 3, generateFew, supportsFewRows, fewRowsConfigs};
 constinit CudaTactic const kTf32Mma{
     "attention_tf32_mma_sm80",          3, generate<false>, supports, configs<false>, nullptr, nullptr,
     Traits{.rounding = Rounding::kTf32}};

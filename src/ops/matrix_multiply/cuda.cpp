@@ -14,7 +14,6 @@ constexpr CudaTactic kNormApart = gemmTactic<kCudaGemmThenNorm, kHalf>("matrix_m
 constexpr CudaTactic kF16 = gemmTactic<kCudaGemm, kHalf>("matrix_multiply_f16_wgmma_sm90a", 3);
 constexpr CudaTactic kF16First = gemmTactic<kCudaGemm, kFirst>("matrix_multiply_f16_wgmma_of_norm_sm90a");
 constexpr CudaTactic kFirstApart = gemmTactic<kCudaNormThenGemm, kHalf>("matrix_multiply_f16_norm_then_wgmma_sm90a");
-constexpr CudaTactic kFirstApartMma = gemmTactic<kCudaNormThenGemm, kHalfMma>("matrix_multiply_f16_norm_then_mma_sm80");
 constexpr CudaTactic kSparse = gemmTactic<kCudaGemmSparse, kHalf>("matrix_multiply_f16_sparse_wgmma_sm90a");
 constexpr CudaTactic kSparseInt8 = gemmTactic<kCudaGemmSparse, kInt8>("matrix_multiply_i8_sparse_wgmma_sm90a");
 constexpr CudaTactic kI8 = gemmTactic<kCudaGemm, kInt8>("matrix_multiply_i8_wgmma_sm90a", 2);
@@ -39,8 +38,8 @@ constexpr CudaTactic kPlain{"matrix_multiply_any_plain_cuda", 1, plainGemm};
 } // namespace
 
 extern constinit TacticList const cudaTactics =
-    kTactics<kF16Norm, kNormApart, kF16First, kFirstApart, kFirstApartMma, kSparse, kSparseInt8, kI8, kF16, kF16Mma,
-             kTf32Gemm, kF32x3, kTf32Mma, kF32Mma, kF32, kBf16Norm, kBf16NormApart, kBf16, kBf16Mma, kI8Mma, kI8Vectors,
-             kCublasLt, kCublasLtTf32, kPlain>;
+    kTactics<kF16Norm, kNormApart, kF16First, kFirstApart, kSparse, kSparseInt8, kI8, kF16, kF16Mma, kTf32Gemm, kF32x3,
+             kTf32Mma, kF32Mma, kF32, kBf16Norm, kBf16NormApart, kBf16, kBf16Mma, kI8Mma, kI8Vectors, kCublasLt,
+             kCublasLtTf32, kPlain>;
 
 } // namespace tw::ops::matrix_multiply

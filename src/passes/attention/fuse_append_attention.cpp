@@ -21,6 +21,7 @@ namespace append = ops::append_attention;
 using UpdateAttrs = ops::cache_update::Attrs;
 
 constexpr int kCapability = 80;
+constexpr DataType kType = DataType::kHalf;
 constexpr int64_t kMostRows = 64; // queries on a head of keys, of the smallest run
 
 // The update that makes a cache for `attention` alone; outputs of the graph it may be.
@@ -43,8 +44,7 @@ bool isFew(ir::Graph const& g, ir::Node const& n)
         !isSize(a.valueSize))
         return false;
     ir::Value const& q = *n.inputs[0];
-    return q.type == DataType::kHalf &&
-           q.shape[size_t(a.q.rowsAxis(q.rank()))].range(g.symbols).lo * a.headsPerKey <= kMostRows;
+    return q.type == kType && q.shape[size_t(a.q.rowsAxis(q.rank()))].range(g.symbols).lo * a.headsPerKey <= kMostRows;
 }
 
 // The rotation whose heads are the queries and behind them the new keys, and nothing else.

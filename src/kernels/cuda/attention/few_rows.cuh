@@ -16,74 +16,9 @@
 namespace tw::cuda::attention_few_rows {
 
 constexpr int ROWS = 16, THREADS = WARPS * 32;
-constexpr int WIDE = DV % 64 == 0 ? 8 : 4; // neighbouring columns of values that a thread has
-constexpr float NONE = -3.4e38f;           // a top of nothing, which can be subtracted
-constexpr int COLUMNS = DV / SPLITS;       // of the result that a block leaves
+constexpr float NONE = -3.4e38f;     // a top of nothing, which can be subtracted
+constexpr int COLUMNS = DV / SPLITS; // of the result that a block leaves
 
-constexpr bool LARGE = D > 128 || DV > 128;
-constexpr int PITCH = D + 8; // of queries in shared memory
-using Key = ByteOrHalf<BYTES>;
-constexpr bool TURNS = ROTARY > 0;
-
-// 8 and WIDE neighbours as they lie in memory.
-struct RawUnit
-{
-    u32 v[BYTES ? 2 : 4];
-};
-struct RawPart
-{
-    u32 v[BYTES ? WIDE / 4 : WIDE / 2];
-};
-struct Part // of a row of values
-{
-    u32 v[WIDE / 2];
-};
-TW_INLINE Unit loadUnit(f16 const* at, bool valid)
-{
-    return valid ? *reinterpret_cast<Unit const*>(at) : Unit{};
-}
-template <class Raw>
-TW_INLINE Raw loadRaw(Key const* at, bool valid)
-{
-    Raw raw = {};
-    if (!valid)
-        return raw;
-    if constexpr (sizeof(Raw) == 16) {
-        Unit const u = *reinterpret_cast<Unit const*>(at);
-        for (int i = 0; i < 4; ++i)
-            raw.v[i] = u.v[i];
-    } else if constexpr (sizeof(Raw) == 8) {
-        uint2 const u = *reinterpret_cast<uint2 const*>(at);
-        raw.v[0] = u.x;
-        raw.v[1] = u.y;
-    } else {
-        raw.v[0] = *reinterpret_cast<u32 const*>(at);
-    }
-    return raw;
-}
-// Two halves of two bytes whose signs are turned: 0x6400 + u is 1024 + u.
-TW_INLINE u32 halvesOf(u32 bytes, u32 which)
-{
-    u32 y;
-    asm("sub.f16x2 %0, %1, %2;" : "=r"(y) : "r"(__byte_perm(bytes, 0x64646464, which)), "r"(0x64806480));
-    return y;
-}
-template <class Wide, class Raw>
-TW_INLINE Wide widened(Raw const& raw)
-{
-    Wide w;
-    constexpr int COUNT = sizeof(Raw) / 4;
-#pragma unroll
-    for (int i = 0; i < COUNT; ++i) {
-        if constexpr (BYTES) {
-            w.v[2 * i] = halvesOf(raw.v[i] ^ 0x80808080, 0x4140);
-            w.v[2 * i + 1] = halvesOf(raw.v[i] ^ 0x80808080, 0x4342);
-        } else {
-            w.v[i] = raw.v[i];
-        }
-    }
-    return w;
-}
 TW_INLINE u32 joinedHalves(u32 a, u32 b, bool high)
 {
     return __byte_perm(a, b, high ? 0x7632 : 0x5410);
@@ -113,85 +48,6 @@ TW_INLINE float4 joined(float2 const* ends, float const* at, int stepEnds, int s
     }
     return y;
 }
-
-template <bool APPENDING>
-struct Kinds
-{
-    using All = Args;
-};
-template <>
-struct Kinds<true>
-{
-    using All = AppendingArgsOf<Key, Element>;
-};
-
-// The rows that a block writes into the caches: 8 elements a thread, of keys and behind them of values.
-template <class All>
-struct Append
-{
-    static constexpr int UNITS = (D + DV) / 8; // of a row
-    All const& a;
-    int batch, keyHead, first; // first: where new rows begin
-
-    TW_INLINE Append(All const& all, int image, int head) : a(all), batch(image), keyHead(head)
-    {
-        if constexpr (APPENDS)
-            first = a.fresh.index[batch];
-    }
-    TW_INLINE int units() const
-    {
-        if constexpr (APPENDS)
-            return a.fresh.rows * UNITS;
-        return 0;
-    }
-    TW_INLINE bool has(int key) const { return u32(key) - u32(first) < u32(a.fresh.rows); }
-    TW_INLINE bool hasAny(int key0) const // of KEYS
-    {
-        if constexpr (APPENDS)
-            return u32(key0) + u32(KEYS - 1) - u32(first) < u32(a.fresh.rows + KEYS - 1);
-        return false;
-    }
-    TW_INLINE Key const* keyRow(int i) const
-    {
-        return a.fresh.k + batch * a.fresh.kStride.batch + keyHead * a.fresh.kStride.head + i * a.fresh.kStride.row;
-    }
-    TW_INLINE Key const* valueRow(int i) const
-    {
-        return a.fresh.v + batch * a.fresh.vStride.batch + keyHead * a.fresh.vStride.head + i * a.fresh.vStride.row;
-    }
-    TW_INLINE Unit turned(f16 const* row, int i, int e) const
-    {
-        return turnedAt(row, e, a.fresh.cosines + batch * a.fresh.cosineBatch + i * a.fresh.cosineRow,
-                        a.fresh.sines + batch * a.fresh.sineBatch + i * a.fresh.sineRow);
-    }
-    TW_INLINE RawUnit key(int i, int e) const
-    {
-        if constexpr (TURNS) {
-            Unit const u = turned(reinterpret_cast<f16 const*>(keyRow(i)), i, e);
-            return {{u.v[0], u.v[1], u.v[2], u.v[3]}};
-        } else {
-            return loadRaw<RawUnit>(keyRow(i) + e, true);
-        }
-    }
-    TW_INLINE RawUnit fetch(int unit) const
-    {
-        int const i = unit / UNITS, e = unit % UNITS * 8;
-        return e < D ? key(i, e) : loadRaw<RawUnit>(valueRow(i) + e - D, true);
-    }
-    TW_INLINE void put(int unit, RawUnit const& what) const
-    {
-        u32 const at = u32(first) + u32(unit / UNITS);
-        if (at >= u32(a.sk))
-            return;
-        int const e = unit % UNITS * 8;
-        bool const isKey = e < D;
-        AttentionStrides const& to = isKey ? a.kStride : a.vStride;
-        Key const* const cache = reinterpret_cast<Key const*>(isKey ? a.k : a.v);
-        auto* const y =
-            const_cast<Key*>(cache + batch * to.batch + keyHead * to.head + at * to.row + (isKey ? e : e - D));
-        *reinterpret_cast<RawUnit*>(y) = what;
-    }
-};
 
 // Brings the rows that a warp begins with into L2 while the kernel in front still runs, which may yet write them: not into L1. Lengths may not be
 // what they will be: then these are others.

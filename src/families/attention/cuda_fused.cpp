@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/attention/cuda_fused.h"
+#include "families/attention/cuda_fused.h"
 
 #include <algorithm>
 
@@ -205,6 +205,66 @@ FusedSizes fusedSizes(Problem const& problem)
         sizes.rows = sizes.keys = std::clamp<int64_t>(
             2 * sizes.keys / std::max<int64_t>(problem.inputs[size_t(i)].dims[0] - 1, 1), 1, sizes.keys);
     return sizes;
+}
+
+Support isAmpere(Problem const& problem)
+{
+    bool const is = problem.target.cuda && problem.target.cuda->capability >= 80;
+    return is ? Support::yes() : Support::no("needs compute capability 8.0");
+}
+
+cuda::attention_few_rows::Spec fewRowsSpec(Problem const& problem, Config const& c, cuda::AttentionMasks const& masks)
+{
+    cuda::attention_few_rows::Spec s;
+    auto const& a = problem.node->attrsAs<Attrs>();
+    s.headDim = int(a.size);
+    s.valueDim = int(a.valueSize);
+    s.warps = int(c[0]);
+    s.splits = int(c[1]);
+    s.headsPerKey = a.headsPerKey;
+    s.table = a.table;
+    s.pages = a.pages;
+    s.bytes = a.scales;
+    s.masks = masks;
+    return s;
+}
+
+Support supportsFewRows(Problem const& problem)
+{
+    TW_SUPPORTS(isAmpere(problem));
+    TW_SUPPORTS(supportsFusedTable(problem, DataType::kHalf, true));
+    auto const& a = problem.node->attrsAs<Attrs>();
+    if (a.integers)
+        return Support::no("makes no integers");
+    if (copyUnit(problem) != 8)
+        return Support::no("takes heads that begin at multiples of 8 elements");
+    if (char const* const reason = unsupported(fewRowsSpec(problem, {1, 1}, maskPlan(problem).masks)))
+        return Support::no(reason);
+    constexpr int64_t kMostRows = 64; // beyond, keys are read more than a few times; blocks have no other fast kernel
+    if (int64_t const rows = a.headsPerKey * problem.outputs[0].dims[a.rowsAxis()]; rows > kMostRows && !a.pages)
+        return Support::no(fmt::format("takes up to {} queries on a head of keys, these are {}", kMostRows, rows));
+    return Support::yes();
+}
+
+// As many blocks of a cluster as give each warp a step and keep all multiprocessors busy, and half of that; more warps where each has many
+// steps then.
+std::vector<Config> fewRowsConfigs(Problem const& problem)
+{
+    FusedSizes const z = fusedSizes(problem);
+    auto const& a = problem.node->attrsAs<Attrs>();
+    int64_t const blocks = std::max<int64_t>(problem.outputs[0].dims[a.batchAxis()] * a.keyHeads(), 1);
+    int64_t splits = problem.target.cuda->capability >= 90 ? 8 : 1;
+    while (splits > 1 && (z.keys < splits * 64 || blocks * splits > 3 * problem.target.cuda->multiprocessors))
+        splits /= 2;
+    std::vector<Config> list{{4, splits}};
+    if (splits > 1)
+        list.push_back({4, splits / 2});
+    if (Config const c{8, splits / 2}; splits > 1 && !unsupported(fewRowsSpec(problem, c, maskPlan(problem).masks)))
+        list.push_back(c); // as many warps in fewer blocks
+    if (Config const wide{8, splits};
+        z.keys >= splits * 512 && !unsupported(fewRowsSpec(problem, wide, maskPlan(problem).masks)))
+        list.push_back(wide);
+    return list;
 }
 
 } // namespace tw::ops::attention

@@ -20,6 +20,10 @@ MaskPlan maskPlan(Problem const& problem);
 
 // Few queries on a head of keys; the config: {warps, blocks}.
 cuda::attention_few_rows::Spec fewRowsSpec(Problem const& problem, Config const& c, cuda::AttentionMasks const& masks);
+Support supportsFewRows(Problem const& problem);
+std::vector<Config> fewRowsConfigs(Problem const& problem);
+
+Support isAmpere(Problem const& problem);
 
 // Elements that the rows of q, k, v and y can be copied by, of 16 bytes or less.
 int copyUnit(Problem const& problem);

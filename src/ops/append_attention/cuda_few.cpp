@@ -66,12 +66,9 @@ public:
     {
         for (int i : {0, 1})
             TW_TRY(copyCache(launch, args.inputs[size_t(kKeyCache + i)], args.outputs[size_t(1 + i)]));
-        std::array<TensorRef, kMostInputs> all{args.inputs[kQueries], args.outputs[1], args.outputs[2]};
-        size_t count = kAttentionOthers;
-        for (size_t i = kOthers; i < args.inputs.size(); ++i)
-            all[count++] = args.inputs[i];
+        AttentionInputs const attended(args.inputs[kQueries], args.inputs, args.outputs);
         RunArgs own = args;
-        own.inputs = {all.data(), count};
+        own.inputs = attended;
         attention::FusedRun const r = attention::fusedRun(attrs_.attention, plan_, own);
         few::AppendingArgs whole;
         static_cast<cuda::AttentionArgs&>(whole) = r.args;

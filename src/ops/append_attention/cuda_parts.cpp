@@ -3,14 +3,12 @@
 
 #include <algorithm>
 
-#include "base/round.h"
+#include "ops/append_attention/run_parts.h"
 #include "tactic/registry.h"
 
 namespace tw::ops::append_attention {
 
 namespace {
-
-constexpr int64_t kAlignment = 256;
 
 // Kernels of all parts in one text, those of the updates once.
 class Apart final : public CudaKernels
@@ -25,28 +23,14 @@ public:
 
     Result<void> run(CudaLaunch const& launch, RunArgs& args) const override
     {
-        int64_t const turned = roundUp(turnedBytes(attrs_, args.inputs), kAlignment);
-        return forParts(attrs_, args.inputs, args.outputs, args.workspace,
-                        [&](Part part, auto const& inputs, TensorRef const& y) {
-                            TensorRef outputs[] = {y};
-                            RunArgs own = args;
-                            own.inputs = inputs;
-                            own.outputs = outputs;
-                            own.workspace = static_cast<std::byte*>(args.workspace) + turned;
-                            return kernelsOf(part).run(launch.from(firstOf(part)), own);
-                        });
+        return runParts(attrs_, args,
+                        [&](Part part, RunArgs& own) { return kernelsOf(part).run(launch.from(firstOf(part)), own); });
     }
     int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const> out) const override
     {
-        int64_t most = 0;
-        auto const done =
-            forParts(attrs_, in, out, nullptr, [&](Part part, auto const& inputs, TensorRef const& y) -> Result<void> {
-                TensorRef const outputs[] = {y};
-                most = std::max(most, kernelsOf(part).workspaceBytes(inputs, outputs));
-                return {};
-            });
-        (void)done.ok(); // nothing in it fails
-        return roundUp(turnedBytes(attrs_, in), kAlignment) + most;
+        return workspaceOfParts(attrs_, in, out, [&](Part part, auto const& inputs, auto const& outputs) {
+            return kernelsOf(part).workspaceBytes(inputs, outputs);
+        });
     }
 
 private:
@@ -90,12 +74,9 @@ std::unique_ptr<CudaKernels> plainKernels(Problem const& problem)
 
 } // namespace
 
-ir::Node& Parts::set(Part part, ir::OpDef const& op, ir::AttrsBase const& attrs, Problem const& whole,
-                     std::vector<TensorSpec> inputs, TensorSpec output)
+ir::Node& Parts::set(Part part, Problem const& whole, std::vector<TensorSpec> inputs, TensorSpec output)
 {
-    ir::Node& node = nodes_[size_t(part)];
-    node.op = &op;
-    node.attrs = attrs.clone();
+    ir::Node& node = nodes_[size_t(part)] = nodeOf(whole.node->attrsAs<Attrs>(), part);
     node.name = whole.node->name;
     problems_[size_t(part)] = {&node, std::move(inputs), {std::move(output)}, whole.threads, whole.target};
     return node;
@@ -112,22 +93,19 @@ std::unique_ptr<Parts const> Parts::of(Problem const& problem)
     if (a.isTurned()) {
         for (Extents* dims : {&rows.dims, &rows.maxDims})
             *dims = {(*dims)[0], (*dims)[1], a.turnedHeads(), a.attention.size};
-        made->set(Part::kRotation, rotary::def(), a.rotation(), problem, {in[kQueries], in[kCosines], in[kSines]},
-                  rows);
+        made->set(Part::kRotation, problem, {in[kQueries], in[kCosines], in[kSines]}, rows);
         for (Extents* dims : {&rows.dims, &rows.maxDims})
             *dims = {(*dims)[0], (*dims)[1], a.turnedWidth()};
         made->rows_.type = rows.type;
         made->rows_.shape = {queries->shape[0], queries->shape[1], a.turnedWidth()};
         queries = &made->rows_;
     }
-    made->set(Part::kKeyUpdate, cache_update::def(), a.keyUpdate(), problem,
-              {in[kKeyCache], a.isTurned() ? rows : in[kNewKeys], in[kIndex]}, problem.outputs[1]);
-    made->set(Part::kValueUpdate, cache_update::def(), a.valueUpdate(), problem,
-              {in[kValueCache], in[kNewValues], in[kIndex]}, problem.outputs[2]);
+    made->set(Part::kKeyUpdate, problem, {in[kKeyCache], a.isTurned() ? rows : in[kNewKeys], in[kIndex]},
+              problem.outputs[1]);
+    made->set(Part::kValueUpdate, problem, {in[kValueCache], in[kNewValues], in[kIndex]}, problem.outputs[2]);
     std::vector<TensorSpec> all{rows, in[kKeyCache], in[kValueCache]};
     all.insert(all.end(), in.begin() + kOthers, in.end());
-    ir::Node& attending =
-        made->set(Part::kAttention, attention::def(), a.attending(), problem, std::move(all), problem.outputs[0]);
+    ir::Node& attending = made->set(Part::kAttention, problem, std::move(all), problem.outputs[0]);
     attending.inputs = {queries, node.inputs[kKeyCache], node.inputs[kValueCache]};
     attending.inputs.insert(attending.inputs.end(), node.inputs.begin() + kOthers, node.inputs.end());
     attending.outputs = {node.outputs[0]};

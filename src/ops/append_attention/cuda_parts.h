@@ -17,11 +17,10 @@ public:
     Problem const& operator[](Part part) const { return problems_[size_t(part)]; }
 
 private:
-    ir::Node& set(Part part, ir::OpDef const& op, ir::AttrsBase const& attrs, Problem const& whole,
-                  std::vector<TensorSpec> inputs, TensorSpec output);
+    ir::Node& set(Part part, Problem const& whole, std::vector<TensorSpec> inputs, TensorSpec output);
 
-    std::array<ir::Node, size_t(Part::kAttention) + 1> nodes_;
-    std::array<Problem, size_t(Part::kAttention) + 1> problems_;
+    std::array<ir::Node, kParts> nodes_;
+    std::array<Problem, kParts> problems_;
     ir::Value rows_; // turned ones, as attention reads them
 };
 

@@ -12,15 +12,12 @@ namespace {
 using ir::ValueInfo;
 
 // The outputs of a part, by its own inference.
-Result<ValueInfo> inferred(ir::InferContext const& ctx, ir::OpDef const& op, ir::AttrsBase const& attrs,
-                           std::vector<ValueInfo> in)
+Result<ValueInfo> inferred(ir::InferContext const& ctx, Part part, std::vector<ValueInfo> in)
 {
-    ir::Node part;
-    part.op = &op;
-    part.attrs = attrs.clone();
-    part.name = ctx.node().name;
-    ir::InferContext own(part, std::move(in), ctx.concrete());
-    TW_TRY(op.infer(own));
+    ir::Node node = nodeOf(ctx.attrs<Attrs>(), part);
+    node.name = ctx.node().name;
+    ir::InferContext own(node, std::move(in), ctx.concrete());
+    TW_TRY(node.op->infer(own));
     return own.outputs()[0];
 }
 
@@ -67,16 +64,15 @@ Result<void> infer(ir::InferContext& ctx)
     ValueInfo rows = info(kQueries);
     if (a.isTurned()) {
         TW_TRY(checkTurned(ctx));
-        TW_ASSIGN(rows, inferred(ctx, rotary::def(), a.rotation(), {rows, info(kCosines), info(kSines)}));
+        TW_ASSIGN(rows, inferred(ctx, Part::kRotation, {rows, info(kCosines), info(kSines)}));
         rows.shape = {rows.shape[0], rows.shape[1], a.turnedWidth()};
         rows.present = true;
     } else if (!ctx.has(kNewKeys) || a.rotarySize < 0) {
         return ctx.error("new keys are not given, and a rotary size of {} has none", a.rotarySize);
     }
-    TW_ASSIGN(ValueInfo keys, inferred(ctx, cache_update::def(), a.keyUpdate(),
-                                       {info(kKeyCache), a.isTurned() ? rows : info(kNewKeys), info(kIndex)}));
-    TW_ASSIGN(ValueInfo values,
-              inferred(ctx, cache_update::def(), a.valueUpdate(), {info(kValueCache), info(kNewValues), info(kIndex)}));
+    TW_ASSIGN(ValueInfo keys,
+              inferred(ctx, Part::kKeyUpdate, {info(kKeyCache), a.isTurned() ? rows : info(kNewKeys), info(kIndex)}));
+    TW_ASSIGN(ValueInfo values, inferred(ctx, Part::kValueUpdate, {info(kValueCache), info(kNewValues), info(kIndex)}));
     keys.present = values.present = true;
     ir::Dim const keyRows = newRows(a.isTurned() ? rows.shape : ctx.shape(kNewKeys)),
                   valueRows = newRows(ctx.shape(kNewValues));
@@ -85,7 +81,7 @@ Result<void> infer(ir::InferContext& ctx)
     std::vector<ValueInfo> all{rows, keys, values};
     for (int i = kOthers; i < ctx.inputCount(); ++i)
         all.push_back(info(i));
-    TW_ASSIGN(ValueInfo const y, inferred(ctx, attention::def(), a.attending(), std::move(all)));
+    TW_ASSIGN(ValueInfo const y, inferred(ctx, Part::kAttention, std::move(all)));
     ctx.output(0, y.type, y.shape);
     ctx.output(1, keys.type, keys.shape);
     ctx.output(2, values.type, values.shape);
@@ -106,31 +102,27 @@ void domain(ir::Node const& node, int input, Domain& d)
         d = {-127, 127, true};
         return;
     }
-    ir::Node part;
-    part.op = &attention::def();
-    part.attrs = a.attending().clone();
+    ir::Node part = nodeOf(a, Part::kAttention);
     part.inputs = {node.inputs[kQueries], node.inputs[kKeyCache], node.inputs[kValueCache]};
     part.inputs.insert(part.inputs.end(), node.inputs.begin() + kOthers, node.inputs.end());
     if (input >= kOthers)
-        attention::def().domain(part, input - kOthers + kAttentionOthers, d);
+        part.op->domain(part, input - kOthers + kAttentionOthers, d);
     else if (input == kQueries || isCache)
-        attention::def().domain(part, 0, d);
+        part.op->domain(part, 0, d);
 }
 
 Tolerance tolerance(ir::Node const& node, DataType type)
 {
-    ir::Node part;
-    part.attrs = node.attrsAs<Attrs>().attending().clone();
-    return attention::def().tolerance(part, type);
+    ir::Node const part = nodeOf(node.attrsAs<Attrs>(), Part::kAttention);
+    return part.op->tolerance(part, type);
 }
 
 double operations(ir::Node const& node, std::span<TensorRef const> in, std::span<TensorRef const> out)
 {
-    ir::Node part;
-    part.attrs = node.attrsAs<Attrs>().attending().clone();
+    ir::Node const part = nodeOf(node.attrsAs<Attrs>(), Part::kAttention);
     std::vector<TensorRef> all{in[kQueries], in[kKeyCache], in[kValueCache]};
     all.insert(all.end(), in.begin() + kOthers, in.end());
-    return attention::def().operations(part, all, out);
+    return part.op->operations(part, all, out);
 }
 
 constexpr ir::InPlace kInPlace[] = {{kKeyCache, 1}, {kValueCache, 2}};
@@ -172,6 +164,29 @@ attention::Attrs Attrs::attending() const
     if (isTurned())
         of.q.offset = 0;
     return of;
+}
+
+ir::Node nodeOf(Attrs const& a, Part part)
+{
+    ir::Node n;
+    auto const set = [&](ir::OpDef const& op, ir::AttrsBase const& attrs) {
+        n.op = &op;
+        n.attrs = attrs.clone();
+    };
+    switch (part) {
+    case Part::kRotation:
+        set(rotary::def(), a.rotation());
+        break;
+    case Part::kKeyUpdate:
+        set(cache_update::def(), a.keyUpdate());
+        break;
+    case Part::kValueUpdate:
+        set(cache_update::def(), a.valueUpdate());
+        break;
+    case Part::kAttention:
+        set(attention::def(), a.attending());
+    }
+    return n;
 }
 
 constinit ir::OpDef const kDef{

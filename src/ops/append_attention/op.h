@@ -70,6 +70,26 @@ enum class Part : int
     kValueUpdate,
     kAttention,
 };
+inline constexpr size_t kParts = size_t(Part::kAttention) + 1;
+// One of them, without inputs, outputs and name.
+ir::Node nodeOf(Attrs const& attrs, Part part);
+
+// What attention reads: rows of queries, caches, and the node's other inputs.
+class AttentionInputs
+{
+public:
+    AttentionInputs(TensorRef const& rows, std::span<TensorRef const> in, std::span<TensorRef const> out)
+        : all_{rows, out[1], out[2]}
+    {
+        for (size_t i = kOthers; i < in.size(); ++i)
+            all_[count_++] = in[i];
+    }
+    operator std::span<TensorRef const>() const { return {all_.data(), count_}; }
+
+private:
+    std::array<TensorRef, kAttentionOthers + kMostInputs - kOthers> all_;
+    size_t count_ = kAttentionOthers;
+};
 
 // The tensors of each part, which it gives to f(part, inputs, output); f's result is a Result<void>. `turned`: where turned rows
 // go, if there are any.
@@ -86,17 +106,8 @@ Result<void> forParts(Attrs const& a, std::span<TensorRef const> in, std::span<T
     }
     TW_TRY(f(Part::kKeyUpdate, std::array{in[kKeyCache], a.isTurned() ? rows : in[kNewKeys], in[kIndex]}, out[1]));
     TW_TRY(f(Part::kValueUpdate, std::array{in[kValueCache], in[kNewValues], in[kIndex]}, out[2]));
-    std::array<TensorRef, kAttentionOthers + kMostInputs - kOthers> all{rows, out[1], out[2]};
-    size_t count = kAttentionOthers;
-    for (size_t i = kOthers; i < in.size(); ++i)
-        all[count++] = in[i];
-    return f(Part::kAttention, std::span<TensorRef const>(all.data(), count), out[0]);
-}
-
-inline int64_t turnedBytes(Attrs const& a, std::span<TensorRef const> in)
-{
-    TensorRef const& x = in[kQueries];
-    return a.isTurned() ? x.dims[0] * x.dims[1] * a.turnedWidth() * int64_t(sizeOf(x.type)) : 0;
+    AttentionInputs const attended(rows, in, out);
+    return f(Part::kAttention, std::span<TensorRef const>(attended), out[0]);
 }
 
 } // namespace tw::ops::append_attention

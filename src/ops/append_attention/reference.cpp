@@ -18,24 +18,10 @@ Result<void> reference(RefContext& ctx)
     Tensor turned(in[kQueries].type,
                   a.isTurned() ? Extents{in[kQueries].dims[0], in[kQueries].dims[1], a.turnedWidth()} : Extents{0});
     return forParts(a, in, out, turned.data(), [&](Part part, auto const& inputs, TensorRef const& y) {
-        auto const run = [&](ir::OpDef const& op, ir::AttrsBase const& attrs) {
-            ir::Node node;
-            node.op = &op;
-            node.name = ctx.node().name;
-            node.attrs = attrs.clone();
-            RefContext own(node, {inputs.begin(), inputs.end()}, {y});
-            return op.reference(own);
-        };
-        switch (part) {
-        case Part::kRotation:
-            return run(rotary::def(), a.rotation());
-        case Part::kKeyUpdate:
-            return run(cache_update::def(), a.keyUpdate());
-        case Part::kValueUpdate:
-            return run(cache_update::def(), a.valueUpdate());
-        default:
-            return run(attention::def(), a.attending());
-        }
+        ir::Node node = nodeOf(a, part);
+        node.name = ctx.node().name;
+        RefContext own(node, {inputs.begin(), inputs.end()}, {y});
+        return node.op->reference(own);
     });
 }
 

@@ -28,6 +28,11 @@ USUAL, SMALLEST = 256, 64
 ROWS = 16
 
 
+def blocks_of(tokens: int) -> int:
+    """Blocks that so many tokens take."""
+    return -(-tokens // ROWS)
+
+
 @dataclass(frozen=True)
 class Plan:
     """What an engine is for. in_place: caches of fixed capacity are wanted, also of a model whose own get longer; slots: rows; chunk: tokens
@@ -51,7 +56,7 @@ class Plan:
     @property
     def rows(self) -> int:
         """Tokens that the pages of a sequence have room for."""
-        return -(-self.capacity // ROWS) * ROWS
+        return blocks_of(self.capacity) * ROWS
 
     @property
     def most(self) -> int:

@@ -7,14 +7,9 @@ from __future__ import annotations
 import numpy as np
 
 from .._model import Model
-from .build import ROWS, Plan
+from .build import ROWS, Plan, blocks_of
 from .interface import Interface
-from .runs import Buffer, Context, Runs
-
-
-def blocks_of(tokens: int) -> int:
-    """Blocks that so many tokens take."""
-    return -(-tokens // ROWS)
+from .runs import Buffer, Context, Runs, are_alike, logits_behind
 
 
 class Blocks:
@@ -157,11 +152,7 @@ class Paged(Runs):
 
 def reads_well(runs: Paged) -> bool:
     """Whether tokens that are read one by one, and together, end in the same logits."""
-    count, results = min(ROWS + 5, runs.plan.most), []
-    tokens = [int(t) for t in np.random.default_rng(0).integers(0, runs.found.vocabulary, count)]
-    for together in (1, min(count, runs.chunk)):
-        for at in range(0, count, together):
-            runs.prefill(0, tokens[at : at + together], at)
-        results.append(runs.first.read().astype(np.float64))
+    count = min(ROWS + 5, runs.plan.most)
+    results = [logits_behind(runs, count, together) for together in (1, min(count, runs.chunk))]
     runs.release(0)
-    return bool(np.abs(results[0] - results[1]).max() <= 0.02 * (np.abs(results[0]).max() or 1.0))
+    return are_alike(results)

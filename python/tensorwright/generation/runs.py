@@ -332,18 +332,28 @@ def least(model: Model, found: Interface) -> int:
     return model.engine.get_tensor_profile_shape(found.caches[0].past, 1)[0][2]
 
 
+def logits_behind(runs: Runs, count: int, together: int) -> np.ndarray:
+    """Behind so many tokens, the same each time, that are read so many at a time."""
+    tokens = [int(t) for t in np.random.default_rng(0).integers(0, runs.found.vocabulary, count)]
+    for at in range(0, count, together):
+        runs.prefill(0, tokens[at : at + together], at)
+    return runs.first.read().astype(np.float64)
+
+
+def are_alike(results: list[np.ndarray]) -> bool:
+    """Whether logits are the first ones, but for rounding."""
+    scale = np.abs(results[0]).max() or 1.0
+    return all(np.abs(r - results[0]).max() <= 0.02 * scale for r in results)
+
+
 def masks_well(runs: Slots) -> bool:
     """Whether what is masked does not count: a model that takes positions from the size of its cache, or has a window over it, would be wrong
     here. Some tokens are read one by one in caches of several sizes, and together."""
     if runs.found.caches[0].capacity > 0:
         return True
     count, usual, results = min(5, runs.plan.most), runs.room, []
-    tokens = [int(t) for t in np.random.default_rng(0).integers(0, runs.found.vocabulary, count)]
     for room, together in ((count, 1), (usual, 1), (usual, min(count, runs.chunk)), (runs.plan.most, 1)):
         runs.empty(room, 1)
-        for at in range(0, count, together):
-            runs.prefill(0, tokens[at : at + together], at)
-        results.append(runs.first.read().astype(np.float64))
+        results.append(logits_behind(runs, count, together))
     runs.empty(usual)
-    scale = np.abs(results[0]).max() or 1.0
-    return all(np.abs(r - results[0]).max() <= 0.02 * scale for r in results)
+    return are_alike(results)

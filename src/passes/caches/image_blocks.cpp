@@ -3,10 +3,8 @@
 #include <algorithm>
 
 #include "ops/cache_update/op.h"
-#include "ops/dequantize/op.h"
-#include "ops/identity/op.h"
-#include "passes/caches/fixed_caches.h"
 #include "passes/caches/image_graph.h"
+#include "passes/caches/pages.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {
@@ -20,10 +18,7 @@ Result<void> Images::addPages()
             return unsupported("cache '{}' has rows in front of heads, and cannot be in pages", j.past->name);
         blocks_.insert(j.past);
     }
-    for (Value const* v : from_.inputs)
-        if (v->name == kCachePages)
-            return invalidArgument("the network has an input '{}' already", kCachePages);
-    pages_ = to_->addInput(kCachePages, DataType::kInt32, {batch_, capacity_ / kPageRows});
+    TW_SET(pages_, passes::addPages(*to_, batch_, capacity_ / kPageRows));
     return {};
 }
 
@@ -72,8 +67,7 @@ Result<bool> Images::readsBlocks(ir::Node const& n)
     if (n.op == &ops::attention::def() && isBlocks(n.inputs[1]) && isBlocks(n.inputs[2]) &&
         std::ranges::count_if(n.inputs, isBlocks) == 2)
         return false;
-    bool const isOfElements = n.op == &ops::identity::def() || n.op == &ops::dequantize::def();
-    if (!isOfElements || !isBlocks(n.inputs[0]) || joinOf(n.inputs[0]))
+    if (!keepsBlocks(n) || !isBlocks(n.inputs[0]) || joinOf(n.inputs[0]))
         return notUnderstood(fmt::format("it reads '{}', whose rows are in pages, otherwise than attention does",
                                          (*std::ranges::find_if(n.inputs, isBlocks))->name));
     blocks_.insert(n.outputs[0]);

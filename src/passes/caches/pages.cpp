@@ -14,12 +14,6 @@ namespace {
 
 using ops::cache_update::kPageRows;
 
-// What stands between a cache and attention, or an output.
-bool isOfElements(ir::Node const& n)
-{
-    return n.op == &ops::identity::def() || n.op == &ops::dequantize::def();
-}
-
 struct Readers
 {
     std::vector<ir::Node*> attentions;
@@ -31,7 +25,7 @@ Result<void> findReaders(ir::Graph const& g, ir::Value* v, std::string const& ca
     if (g.isOutput(v) && !found.output)
         found.output = v;
     for (ir::Node* n : readersOf(g, v)) {
-        if (isOfElements(*n) && n->inputs[0] == v) {
+        if (keepsBlocks(*n) && n->inputs[0] == v) {
             TW_TRY(findReaders(g, n->outputs[0], cache, found));
             continue;
         }
@@ -55,6 +49,19 @@ Result<void> findReaders(ir::Graph const& g, ir::Value* v, std::string const& ca
 
 } // namespace
 
+bool keepsBlocks(ir::Node const& n)
+{
+    return n.op == &ops::identity::def() || n.op == &ops::dequantize::def();
+}
+
+Result<ir::Value*> addPages(ir::Graph& g, ir::Dim const& batch, ir::Dim const& pages)
+{
+    for (ir::Value const* v : g.inputs)
+        if (v->name == kCachePages)
+            return invalidArgument("the network has an input '{}' already", kCachePages);
+    return g.addInput(kCachePages, DataType::kInt32, {batch, pages});
+}
+
 std::vector<ir::Node*> cachesInPlace(ir::Graph& g)
 {
     std::vector<ir::Node*> list;
@@ -70,9 +77,6 @@ Result<std::vector<FixedCache>> pageCaches(ir::Graph& g, std::vector<ir::Node*> 
     std::vector<FixedCache> caches;
     std::vector<ir::Node*> attentions;
     ir::Dim const rows = updates[0]->inputs[0]->shape[2], batch = updates[0]->inputs[1]->shape[0];
-    for (ir::Value const* v : g.inputs)
-        if (v->name == kCachePages)
-            return invalidArgument("the network has an input '{}' already", kCachePages);
     for (ir::Node* n : updates) {
         auto const& a = n->attrsAs<ops::cache_update::Attrs>();
         ir::Value* const past = n->inputs[0];
@@ -92,7 +96,7 @@ Result<std::vector<FixedCache>> pageCaches(ir::Graph& g, std::vector<ir::Node*> 
                 attentions.push_back(m);
         caches.push_back({past->name, found.output->name, 2, n->inputs[1]->shape[a.isPacked() ? 1 : 2]});
     }
-    ir::Value* const pages = g.addInput(kCachePages, DataType::kInt32, {batch, rows.value() / kPageRows});
+    TW_ASSIGN(ir::Value * pages, addPages(g, batch, rows.value() / kPageRows));
     for (ir::Node* n : updates) {
         ir::Value* const past = n->inputs[0];
         past->shape = {blocks, past->shape[1], kPageRows, past->shape[3]};

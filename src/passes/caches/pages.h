@@ -10,6 +10,11 @@
 
 namespace tw::passes {
 
+// What gives the same elements otherwise, so that blocks stay blocks: it may stand between a cache and attention, or an output.
+bool keepsBlocks(ir::Node const& n);
+// kv_pages [batch, pages], which is an input more; an error where the network has one of that name.
+Result<ir::Value*> addPages(ir::Graph& g, ir::Dim const& batch, ir::Dim const& pages);
+
 // What updates an input of four dimensions, whose rows are as many as the network says.
 std::vector<ir::Node*> cachesInPlace(ir::Graph& g);
 // An error names what else reads a cache, or what is read so that pages do not have it.

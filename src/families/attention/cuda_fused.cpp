@@ -267,4 +267,9 @@ std::vector<Config> fewRowsConfigs(Problem const& problem)
     return list;
 }
 
+std::unique_ptr<CudaKernels> noAttention()
+{
+    return noKernels(invalidArgument("the plan's configuration of an attention names no kernel"));
+}
+
 } // namespace tw::ops::attention

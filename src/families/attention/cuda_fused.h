@@ -65,6 +65,8 @@ private:
     Attrs const& attrs_;
     MaskPlan const plan_;
 };
+// None: the config comes from a damaged plan.
+std::unique_ptr<CudaKernels> noAttention();
 // Those of a config of so many numbers, by the problem's Spec, specOf(problem, config, masks); or none, if the plan that
 // the config comes from is damaged.
 template <class Kernels, class SpecOf>
@@ -74,7 +76,7 @@ std::unique_ptr<CudaKernels> fusedKernels(Problem const& problem, Config const& 
     if (isConfig(config, numbers, 1, 256))
         if (auto const spec = specOf(problem, config, maskPlan(problem).masks); !unsupported(spec))
             return std::make_unique<Kernels>(problem, spec);
-    return noKernels(invalidArgument("the plan's configuration of an attention names no kernel"));
+    return noAttention();
 }
 
 // Queries and keys at the optimum, at least one; of sequences one behind the other, those that tiles are chosen for.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "families/attention/cuda_fused.h"
 #include "ops/append_attention/cuda_parts.h"
 #include "tactic/registry.h"
 
@@ -45,7 +46,7 @@ std::unique_ptr<CudaKernels> generateApart(Problem const& problem, Config const&
 {
     CudaTactic const* const tactic = config.empty() ? nullptr : attentionAt(config[0]);
     if (!tactic || config[0] == plainPlace())
-        return noKernels(invalidArgument("the plan's configuration of an attention names no kernel"));
+        return attention::noAttention();
     return kernelsApart(problem, *tactic, Config(config.begin() + 1, config.end()));
 }
 

@@ -127,7 +127,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
     if (isConfig(config, 2, 1, 256))
         if (few::Spec const spec = specOf(problem, config); !unsupported(spec))
             return std::make_unique<Kernels>(problem, spec);
-    return noKernels(invalidArgument("the plan's configuration of an attention names no kernel"));
+    return attention::noAttention();
 }
 
 } // namespace

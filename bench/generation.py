@@ -281,7 +281,8 @@ PEERS = {"onnxruntime": OnnxRuntime, "onnxruntime_genai": OnnxRuntimeGenai}
 class Torch:
     """The same decoder in PyTorch with a static cache: one token compiled by torch.compile, max-autotune, and captured in a CUDA graph."""
 
-    def __init__(self, path, shape, capacity):
+    def load(self, path, shape):
+        """Weights."""
         import onnx
         import torch
         self.torch, self.shape, self.past = torch, shape, 0
@@ -297,6 +298,10 @@ class Torch:
                 self.w[t.name] = torch.from_numpy(onnx.numpy_helper.to_array(t).copy()).cuda()
         names = ("qkv", "out", "widen", "gate", "up", "narrow", "head")
         self.w = {k: v.t().contiguous() if k.split(".")[-1] in names else v for k, v in self.w.items()}
+
+    def __init__(self, path, shape, capacity):
+        self.load(path, shape)
+        torch = self.torch
         self.caches = [[torch.zeros(1, shape.groups, capacity, shape.size, dtype=torch.float16, device="cuda") for _ in range(2)] for _ in range(shape.layers)]
         self.ids, self.at = torch.zeros(1, 1, dtype=torch.int64, device="cuda"), torch.zeros(1, dtype=torch.int64, device="cuda")
         self.columns = torch.arange(capacity, device="cuda")

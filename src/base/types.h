@@ -90,55 +90,28 @@ constexpr bool isReal(DataType t)
     return isFloating(t) || isQuantized(t);
 }
 
-// IEEE 754 binary16 bits to float, exact.
+// IEEE 754 binary16 bits to float, exact. Selections, no branches, here and below: loops of them become vectors.
 inline float halfToFloat(uint16_t h)
 {
-    uint32_t const sign = uint32_t(h & 0x8000u) << 16;
-    uint32_t exponent = (h >> 10) & 0x1fu;
-    uint32_t mantissa = h & 0x3ffu;
-    uint32_t bits = 0;
-    if (exponent == 0x1f) {
-        bits = sign | 0x7f800000u | (mantissa << 13);
-    } else if (exponent != 0) {
-        bits = sign | ((exponent + 112) << 23) | (mantissa << 13);
-    } else if (mantissa != 0) {
-        exponent = 113; // subnormal: shift the leading one up to the implicit place
-        while ((mantissa & 0x400u) == 0) {
-            mantissa <<= 1;
-            --exponent;
-        }
-        bits = sign | (exponent << 23) | ((mantissa & 0x3ffu) << 13);
-    } else {
-        bits = sign;
-    }
-    float f;
-    std::memcpy(&f, &bits, 4);
-    return f;
+    constexpr uint32_t kLeastNormal = 113u << 23, kShift = 112u << 23; // 2^-14, and from one exponent to the other
+    uint32_t const magnitude = h & 0x7fffu, aligned = magnitude << 13;
+    float const subnormal = std::bit_cast<float>(kLeastNormal + aligned) - std::bit_cast<float>(kLeastNormal);
+    uint32_t const normal = aligned + (magnitude < 0x7c00u ? kShift : 2 * kShift); // infinities and NaN: 31 is 255
+    uint32_t const bits = magnitude < 0x400u ? std::bit_cast<uint32_t>(subnormal) : normal;
+    return std::bit_cast<float>(bits | uint32_t(h & 0x8000u) << 16);
 }
 
 // float to IEEE 754 binary16 bits, round to nearest even.
 inline uint16_t floatToHalf(float f)
 {
-    uint32_t bits;
-    std::memcpy(&bits, &f, 4);
-    uint16_t const sign = uint16_t((bits >> 16) & 0x8000u);
-    uint32_t const magnitude = bits & 0x7fffffffu;
-    if (magnitude > 0x7f800000u)
-        return uint16_t(sign | 0x7e00u); // NaN
-    if (magnitude >= 0x477ff000u)
-        return uint16_t(sign | 0x7c00u); // rounds above 65504: infinity
-    if (magnitude < 0x38800000u) {       // subnormal or zero: adding 0.5 aligns the mantissa, the FPU rounds
-        float const half = 0.5f;
-        float shifted;
-        std::memcpy(&shifted, &magnitude, 4);
-        shifted += half;
-        uint32_t out, base;
-        std::memcpy(&out, &shifted, 4);
-        std::memcpy(&base, &half, 4);
-        return uint16_t(sign | (out - base));
-    }
-    uint32_t const rounded = magnitude + 0xfffu + ((magnitude >> 13) & 1u) - (112u << 23);
-    return uint16_t(sign | (rounded >> 13));
+    constexpr float kAlign = 0.5f; // added to what is subnormal it brings the mantissa into place, and the FPU rounds
+    uint32_t const bits = std::bit_cast<uint32_t>(f), magnitude = bits & 0x7fffffffu;
+    uint32_t const subnormal =
+        std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + kAlign) - std::bit_cast<uint32_t>(kAlign);
+    uint32_t const normal = (magnitude + 0xfffu + ((magnitude >> 13) & 1u) - (112u << 23)) >> 13;
+    uint32_t const finite = magnitude < 0x38800000u ? subnormal : normal;
+    uint32_t const beyond = magnitude > 0x7f800000u ? 0x7e00u : 0x7c00u; // NaN; what rounds above 65504
+    return uint16_t(((bits >> 16) & 0x8000u) | (magnitude >= 0x477ff000u ? beyond : finite));
 }
 
 // BF16 bits to float, exact.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "base/element.h"
 #include "ops/concatenation/op.h"
@@ -9,6 +10,7 @@
 #include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
 #include "recipe/recipes.h"
+#include "tactic/blocks.h"
 #include "tactic/registry.h"
 
 namespace tw::recipe {
@@ -37,23 +39,41 @@ bool findRows(Extents const& wide, Extents const& narrow, Rows& r)
     return true;
 }
 
-template <class F>
-void forRows(Rows const& r, float const* wide, float const* narrow, float* out, F const& f)
+// Floats of a tensor, all of them.
+std::vector<float> floatsOf(TensorRef const& t)
 {
-    int64_t at = 0;
-    for (int64_t o = 0; o < r.outer; ++o) {
-        if (r.inner == 1) {
-            for (int64_t k = 0; k < r.count; ++k)
-                out[at + k] = f(wide[at + k], narrow[k]);
-            at += r.count;
-            continue;
-        }
-        for (int64_t k = 0; k < r.count; ++k, at += r.inner) {
-            float const b = narrow[k];
-            for (int64_t i = at; i < at + r.inner; ++i)
-                out[i] = f(wide[i], b);
-        }
+    std::vector<float> out(size_t(t.count()));
+    float buffer[ops::kBlock];
+    for (int64_t i = 0; i < t.count(); i += ops::kBlock) {
+        int64_t const n = std::min(ops::kBlock, t.count() - i);
+        std::copy_n(ops::loadFloats(t.type, t.data, i, 1, n, buffer), n, out.begin() + i);
     }
+    return out;
+}
+
+// out = f(wide, narrow), in runs of elements that meet one of `narrow`, or neighbours of it.
+template <class F>
+void forRows(Rows const& r, TensorRef const& wide, std::vector<float> const& narrow, TensorRef const& out, F const& f)
+{
+    bool const meetsOne = r.inner > 1;
+    int64_t const runs = meetsOne ? r.outer * r.count : r.outer, length = meetsOne ? r.inner : r.count;
+    float from[ops::kBlock], to[ops::kBlock];
+    for (int64_t run = 0; run < runs; ++run)
+        for (int64_t first = 0; first < length; first += ops::kBlock) {
+            int64_t const n = std::min(ops::kBlock, length - first), at = run * length + first;
+            float const* const x = ops::loadFloats(wide.type, wide.data, at, 1, n, from);
+            float* const y = ops::floatsAt(out.type, out.data, at, to);
+            if (meetsOne) {
+                float const b = narrow[size_t(run % r.count)];
+                for (int64_t i = 0; i < n; ++i)
+                    y[i] = f(x[i], b);
+            } else {
+                float const* const b = &narrow[size_t(first)];
+                for (int64_t i = 0; i < n; ++i)
+                    y[i] = f(x[i], b[i]);
+            }
+            ops::storeFloats(out.type, out.data, at, n, y);
+        }
 }
 
 Tensor elementwise(ir::Node const& n, std::vector<TensorRef> const& in)
@@ -61,15 +81,17 @@ Tensor elementwise(ir::Node const& n, std::vector<TensorRef> const& in)
     using enum ops::elementwise::Operation;
     auto const op = n.attrsAs<ops::elementwise::Attrs>().operation;
     Extents const dims = ir::extentsOf(n.outputs[0]->shape);
+    DataType const type = n.outputs[0]->type;
     bool const first = in[0].dims == dims;
     TensorRef const &wide = in[first ? 0 : 1], &narrow = in[first ? 1 : 0];
     Rows r;
-    if (!isFullFloat(wide.type) || !isFullFloat(narrow.type) || !(wide.dims == dims) || !findRows(dims, narrow.dims, r))
+    if ((!isFullFloat(type) && type != DataType::kHalf) || wide.type != type || narrow.type != type ||
+        !(wide.dims == dims) || !findRows(dims, narrow.dims, r))
         return {};
     auto run = [&](auto const& f) {
-        Tensor out(DataType::kFloat, dims);
+        Tensor out(type, dims);
         if (out.data() && out.count() > 0)
-            forRows(r, wide.as<float>(), narrow.as<float>(), out.ref().as<float>(), f);
+            forRows(r, wide, floatsOf(narrow), out.ref(), f);
         return out;
     };
     switch (op) {
@@ -126,7 +148,20 @@ Tensor concatenation(ir::Node const& n, std::vector<TensorRef> const& in)
     return out;
 }
 
-// Elements of `out` in order; input dimension d moves `strides[d]` elements, from `from` on.
+// `rows` by `columns` elements, transposed: neighbours of `from` are in one column, a column is `step` after the one
+// before it; a row of `to` is `pitch` after the one before it. By tiles, so that cache lines are used while they are there.
+template <class T>
+void transpose(T const* from, int64_t step, T* to, int64_t pitch, int64_t rows, int64_t columns)
+{
+    constexpr int64_t kTile = 32;
+    for (int64_t row = 0; row < rows; row += kTile)
+        for (int64_t column = 0; column < columns; column += kTile)
+            for (int64_t r = row; r < std::min(row + kTile, rows); ++r)
+                for (int64_t c = column; c < std::min(column + kTile, columns); ++c)
+                    to[r * pitch + c] = from[r + c * step];
+}
+
+// Elements of `to` in order; its dimension d moves `strides[d]` elements in `from`.
 template <class T>
 void copyStrided(T const* from, Extents const& dims, Extents const& strides, T* to)
 {
@@ -135,21 +170,34 @@ void copyStrided(T const* from, Extents const& dims, Extents const& strides, T* 
         *to = *from;
         return;
     }
+    // The last dimension, or what is transposed with it: neighbours in `from` stand in dimension `across`.
+    int const last = rank - 1;
+    int across = -1;
+    for (int d = 0; d < last && strides[last] != 1; ++d)
+        if (strides[d] == 1 && dims[d] > 1)
+            across = d;
+    Extents const pitches = stridesOf(dims);
     std::vector<int64_t> at(size_t(rank), 0);
-    int64_t const inner = dims[rank - 1], step = strides[rank - 1], rows = inner ? dims.volume() / inner : 0;
-    int64_t base = 0;
-    for (int64_t r = 0; r < rows; ++r) {
-        if (step == 1)
-            std::memcpy(to, from + base, size_t(inner) * sizeof(T));
+    int64_t const inner = dims[last], step = strides[last];
+    int64_t const runs = inner ? dims.volume() / inner / (across < 0 ? 1 : dims[across]) : 0;
+    int64_t base = 0, place = 0;
+    for (int64_t r = 0; r < runs; ++r) {
+        if (across >= 0)
+            transpose(from + base, step, to + place, pitches[across], dims[across], inner);
+        else if (step == 1)
+            std::memcpy(to + place, from + base, size_t(inner) * sizeof(T));
         else
             for (int64_t i = 0; i < inner; ++i)
-                to[i] = from[base + i * step];
-        to += inner;
-        for (int d = rank - 2; d >= 0; --d) {
+                to[place + i] = from[base + i * step];
+        for (int d = last - 1; d >= 0; --d) {
+            if (d == across)
+                continue;
             base += strides[d];
+            place += pitches[d];
             if (++at[size_t(d)] < dims[d])
                 break;
             base -= at[size_t(d)] * strides[d];
+            place -= at[size_t(d)] * pitches[d];
             at[size_t(d)] = 0;
         }
     }
@@ -170,24 +218,30 @@ Tensor copied(TensorRef const& x, Extents const& dims, Extents const& strides, i
     return out;
 }
 
-// Transposed once, before or after its dimensions change, or not at all.
+// In the order of `order`, none where it is empty; then in the dimensions of `shape`.
+Tensor transposed(TensorRef const& x, std::vector<int64_t> const& order, Extents const& shape)
+{
+    Extents const strides = stridesOf(x.dims);
+    Extents to, permutedStrides;
+    for (int d = 0; d < x.dims.rank; ++d) {
+        int const from = order.empty() ? d : int(order[size_t(d)]);
+        permutedStrides.push(strides[from]);
+        to.push(x.dims[from]);
+    }
+    return copied(x, to, permutedStrides, 0, shape);
+}
+
 Tensor shuffle(ir::Node const& n, std::vector<TensorRef> const& in)
 {
     auto const& a = n.attrsAs<ops::shuffle::Attrs>();
     Extents const dims = ir::extentsOf(n.outputs[0]->shape);
-    if (!a.firstTranspose.empty() && !a.secondTranspose.empty())
-        return {};
-    auto const& order = a.firstTranspose.empty() ? a.secondTranspose : a.firstTranspose;
-    // Before the transpose: the input, or what it is reshaped to.
-    Extents const before = a.secondTranspose.empty() ? in[0].dims : ops::shuffle::unpermuted(dims, order);
-    Extents const strides = stridesOf(before);
-    Extents to, permutedStrides;
-    for (int d = 0; d < before.rank; ++d) {
-        int const from = order.empty() ? d : int(order[size_t(d)]);
-        permutedStrides.push(strides[from]);
-        to.push(before[from]);
-    }
-    return copied(in[0], to, permutedStrides, 0, dims);
+    Extents const between = ops::shuffle::unpermuted(dims, a.secondTranspose);
+    if (a.secondTranspose.empty())
+        return transposed(in[0], a.firstTranspose, dims);
+    if (a.firstTranspose.empty()) // only other dimensions
+        return transposed({in[0].type, between, in[0].data}, a.secondTranspose, dims);
+    Tensor const first = transposed(in[0], a.firstTranspose, between);
+    return first.data() ? transposed(first.ref(), a.secondTranspose, dims) : Tensor();
 }
 
 Tensor slice(ir::Node const& n, std::vector<TensorRef> const& in)

@@ -140,7 +140,7 @@ std::string fullText(CudaSource const& source, Problem const& problem)
 } // namespace
 
 Result<void> CudaLaunch::withGeometry(int kernel, cuda::LaunchGeometry const& g,
-                                      std::initializer_list<void const*> params) const
+                                      std::span<void const* const> params) const
 {
     constexpr int64_t kMostX = INT32_MAX, kMostYZ = 65535;
     constexpr size_t kMostParams = 8;

@@ -59,7 +59,12 @@ public:
     }
     // Any parameters, in the kernel's order, and clusters.
     Result<void> withGeometry(int kernel, cuda::LaunchGeometry const& geometry,
-                              std::initializer_list<void const*> params) const;
+                              std::initializer_list<void const*> params) const
+    {
+        return withGeometry(kernel, geometry, std::span<void const* const>(params));
+    }
+    Result<void> withGeometry(int kernel, cuda::LaunchGeometry const& geometry,
+                              std::span<void const* const> params) const;
     // The map of data at an address of the run. What was encoded in the last run is kept, by the order of the calls.
     Result<cuda::TensorMap> encode(cuda::TensorMapSpec const& spec, void const* address) const;
     // What CudaKernels::pack() made, in GPU memory.

@@ -22,6 +22,9 @@ constexpr double kHopelessVeryLongEstimate = 2, kVeryLongEstimate = 4000; // mic
 constexpr size_t kMostVeryLong = 8;
 // On a GPU such kernels are estimated well: of ResNet-50 at batch 256, FP16 and INT8, the fastest of each layer is within twice.
 constexpr double kHopelessLongOnGpu = 2, kLongOnGpu = 50;
+// Plans of cuDNN take up to a second to make, where kernels of ours are known from the layers before. Of the layers of five
+// CNNs (H200, FP16) it was behind in each, and where it may be ahead its estimate says so.
+constexpr double kHopelessPlan = 1.3;
 constexpr double kWorthEmitting = 10;         // microseconds by estimate from which plain tactics are not tried
 constexpr int64_t kMostPackedBytes = 1 << 30; // constants of all candidates together, each packs its own
 
@@ -99,9 +102,12 @@ std::vector<Candidate> collectCandidates(std::span<ops::Problem const> problems,
 std::vector<Candidate> prune(std::vector<Candidate> order, std::span<ops::Problem const> problems,
                              std::vector<Candidate>& reserve, Rivals& rivals, int mostCandidates)
 {
-    double best = INFINITY;
+    double best = INFINITY, bestOwn = INFINITY;
     for (Candidate const& c : order)
-        best = c.estimate > 0 ? std::min(best, c.estimate) : best;
+        if (c.estimate > 0) {
+            best = std::min(best, c.estimate);
+            bestOwn = c.tactic->source() == ops::Source::kOwn ? std::min(bestOwn, c.estimate) : bestOwn;
+        }
     int64_t const packed = packedBytes(problems[0]) + 1;
     bool const onGpu = problems[0].target.cuda != nullptr,
                isLong = std::isfinite(best) && best >= (onGpu ? kLongOnGpu : kLongEstimate),
@@ -125,7 +131,8 @@ std::vector<Candidate> prune(std::vector<Candidate> order, std::span<ops::Proble
             reserve.push_back(std::move(c));
             continue;
         }
-        if (c.estimate > hopeless || isOver || ++count[size_t(c.group)] > most) {
+        bool const isHopelessPlan = c.tactic->source() == ops::Source::kCudnn && c.estimate > kHopelessPlan * bestOwn;
+        if (c.estimate > hopeless || isHopelessPlan || isOver || ++count[size_t(c.group)] > most) {
             rivals.refuse(c, fmt::format("estimated at {} us, the best at {} us", c.estimate, best));
             continue;
         }

@@ -253,7 +253,7 @@ Result<Checked> Checker::checkSet(Set& set, ops::Problem const& problem, ops::Ke
 }
 
 Result<Checked> Checker::check(ops::Problem const& problem, ops::Kernel const& kernel, char const* tacticName,
-                               Workers& workers, Tried const& tried)
+                               Workers& workers, Tried const& tried, Sets sets)
 {
     if (problem.outputs.empty()) // an assertion: there is nothing to compare
         return Checked();
@@ -265,8 +265,10 @@ Result<Checked> Checker::check(ops::Problem const& problem, ops::Kernel const& k
                                               ? ", channels-last tensors as parts of wider ones"
                                               : "");
     };
-    TW_ASSIGN(Checked first, checkSet(set(kOptimum), problem, kernel, tacticName, workers, tried));
-    if (!first.incomparable.empty())
+    Checked first;
+    if (sets != Sets::kOthers)
+        TW_SET(first, checkSet(set(kOptimum), problem, kernel, tacticName, workers, tried));
+    if (!first.incomparable.empty() || sets == Sets::kFirst)
         return first;
     for (size_t which = kAgain; which < sets_.size(); ++which) {
         auto checked = checkSet(set(which), problem, kernel, tacticName, workers, tried);

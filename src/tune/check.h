@@ -72,11 +72,18 @@ public:
                      std::span<Point const> points = {}, Phases* phases = nullptr);
     ~Checker();
 
+    // Which sets of inputs: all; the first; those behind it.
+    enum class Sets
+    {
+        kAll,
+        kFirst,
+        kOthers,
+    };
     // Runs the kernel, which was loaded for `problem` (the checker's, in some formats), and compares with the
     // reference: everywhere on small outputs, at sampled elements (edges and random ones) on large ones. Outputs and
     // workspace have guard bytes around them. An error: the kernel is wrong.
     Result<Checked> check(ops::Problem const& problem, ops::Kernel const& kernel, char const* tacticName,
-                          Workers& workers, Tried const& tried = {});
+                          Workers& workers, Tried const& tried = {}, Sets sets = Sets::kAll);
 
     // Tensors at the optimum in the problem's formats, to time kernels with; valid as long as the checker.
     struct Buffers

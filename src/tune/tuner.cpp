@@ -52,18 +52,20 @@ public:
 
     std::vector<Result<plan::Choice>> run()
     {
-        std::vector<Candidate> reserve;
-        std::vector<Candidate> list = prune(collectCandidates(problems_, options_, rivals_), problems_, reserve,
+        std::vector<Candidate> list = prune(collectCandidates(problems_, options_, rivals_), problems_, reserve_,
                                             rivals_, options_.mostCandidates);
         tryOut(std::move(list));
         // With everything else refused, the plain tactics come back.
-        std::vector<Candidate> again;
-        for (Candidate& c : reserve)
+        std::vector<Candidate> again, kept;
+        for (Candidate& c : reserve_)
             if (std::ranges::none_of(good_, [&](Candidate const& g) { return g.group == c.group; }) &&
-                (good_.empty() || problems_.size() == 1))
+                (good_.empty() || problems_.size() == 1)) {
                 again.push_back(std::move(c));
-            else
+            } else {
                 rivals_.refuse(c, "held in reserve: generated kernels are there, and it is expected to take longer");
+                kept.push_back(std::move(c));
+            }
+        reserve_ = std::move(kept);
         if (!again.empty())
             tryOut(std::move(again));
         return decide();
@@ -108,6 +110,46 @@ private:
         return c.isPlain && candidates(*problem_.node, options_).size() == 1 && bytesOf(problem_) > kMostForOne;
     }
 
+    // Where the clock chooses, all are checked on the first set of inputs, and on the others only those that it chooses.
+    bool isCheckedLate() const { return !options_.heuristicOnly && !options_.selector; }
+
+    // The kernel is used, though it was not compared or differs: the log says so.
+    void report(Candidate const& c, Checked const& checked) const
+    {
+        if (!options_.log)
+            return;
+        std::string const isUsed = rivals_.where() + ": tactic " + c.tactic->name() + " is used, though ";
+        if (!checked.incomparable.empty())
+            options_.log->info("{}it could not be compared: {}", isUsed, checked.incomparable);
+        if (!checked.differs.empty())
+            options_.log->warning("{}it computes in its type what the reference computes exactly, and differs by "
+                                  "more than the layer's tolerance: {}",
+                                  isUsed, checked.differs);
+    }
+
+    // Whether the kernel is right, as far as it can be told, on these inputs; if not, it is refused.
+    bool isRight(Candidate const& c, Checker::Sets sets)
+    {
+        Phases::Scope const phase(options_.phases, "checking kernels");
+        auto const checked = checker_.check(problems_[size_t(c.group)], *c.kernel, c.tactic->name(), *options_.workers,
+                                            {c.tactic->traits().rounding, c.isPlain}, sets);
+        if (!checked.ok()) {
+            rivals_.refuse(c, checked.error().message);
+            if (checked.error().code == ErrorCode::kFailedAllocation)
+                lackedMemory_[size_t(c.group)] = true;
+            if (options_.log)
+                options_.log->warning("{}: {}; the tactic is not used", rivals_.where(), checked.error().message);
+            return false;
+        }
+        // What cannot be compared is not chosen, but for the op's plain tactic: it is proved by the op's cases.
+        if (!checked->incomparable.empty() && !c.isPlain) {
+            rivals_.refuse(c, "it cannot be checked: " + checked->incomparable);
+            return false;
+        }
+        report(c, *checked);
+        return true;
+    }
+
     // Those that compute what the reference computes.
     void keep(std::vector<Candidate> built)
     {
@@ -130,30 +172,12 @@ private:
                 leftOut_ = leftOut_ || c.isTooLarge;
                 continue;
             }
-            Phases::Scope const phase(options_.phases, "checking kernels");
-            auto checked = isTakenAsIs(c) ? Checked{"it is the only one, and the tensors are larger than 1 GiB", {}}
-                                          : checker_.check(problems_[size_t(c.group)], *c.kernel, c.tactic->name(),
-                                                           *options_.workers, {c.tactic->traits().rounding, c.isPlain});
-            if (!checked.ok()) {
-                rivals_.refuse(c, checked.error().message);
-                if (checked.error().code == ErrorCode::kFailedAllocation)
-                    lackedMemory_[size_t(c.group)] = true;
-                if (options_.log)
-                    options_.log->warning("{}: {}; the tactic is not used", rivals_.where(), checked.error().message);
+            bool const isLate = isCheckedLate() && built.size() > 1;
+            if (isTakenAsIs(c))
+                report(c, {"it is the only one, and the tensors are larger than 1 GiB", {}});
+            else if (!isRight(c, isLate ? Checker::Sets::kFirst : Checker::Sets::kAll))
                 continue;
-            }
-            // What cannot be compared is not chosen, but for the op's plain tactic: it is proved by the op's cases.
-            if (!checked->incomparable.empty() && !c.isPlain) {
-                rivals_.refuse(c, "it cannot be checked: " + checked->incomparable);
-                continue;
-            }
-            std::string const isUsed = rivals_.where() + ": tactic " + c.tactic->name() + " is used, though ";
-            if (!checked->incomparable.empty() && options_.log)
-                options_.log->info("{}it could not be compared: {}", isUsed, checked->incomparable);
-            if (!checked->differs.empty() && options_.log)
-                options_.log->warning("{}it computes in its type what the reference computes exactly, and differs by "
-                                      "more than the layer's tolerance: {}",
-                                      isUsed, checked->differs);
+            c.isHalfChecked = isLate;
             done[size_t(c.group)] = true;
             good_.push_back(std::move(c));
         }
@@ -182,6 +206,7 @@ private:
         }
         if (!options_.heuristicOnly)
             time(position, winners, times);
+        checkWinners(position, winners, times);
         if (options_.selector && !good_.empty()) {
             auto picked = ask(times);
             if (!picked.ok())
@@ -212,6 +237,56 @@ private:
                                        std::move(c.image), times[w], rivals});
         }
         return out;
+    }
+
+    // On the other sets of inputs. Where a winner fails, the next one takes its place, at last what is held in reserve.
+    void checkWinners(std::vector<int>& position, std::vector<int>& winners, std::vector<double>& times)
+    {
+        for (size_t g = 0; g < position.size(); ++g) {
+            if (position[g] < 0)
+                continue;
+            int& w = winners[size_t(position[g])];
+            while (w >= 0 && good_[size_t(w)].isHalfChecked && !isRight(good_[size_t(w)], Checker::Sets::kOthers)) {
+                leaveOut(size_t(w), winners, times);
+                w = nextOf(int(g), times);
+            }
+            w = w < 0 ? reserveOf(int(g), times) : w;
+            position[g] = w < 0 ? -1 : position[g];
+        }
+    }
+    void leaveOut(size_t i, std::vector<int>& winners, std::vector<double>& times)
+    {
+        good_.erase(good_.begin() + int64_t(i));
+        times.erase(times.begin() + int64_t(i));
+        for (int& w : winners)
+            w -= w > int(i);
+    }
+    int nextOf(int group, std::vector<double> const& times) const
+    {
+        int next = -1;
+        for (size_t i = 0; i < good_.size(); ++i)
+            if (good_[i].group == group && (next < 0 || times[i] < times[size_t(next)]))
+                next = int(i);
+        return next;
+    }
+    // Its place among the good, to whose end it goes; -1: there is none.
+    int reserveOf(int group, std::vector<double>& times)
+    {
+        std::vector<Candidate> list;
+        for (Candidate& c : reserve_)
+            if (c.group == group)
+                list.push_back(std::move(c));
+        std::erase_if(reserve_, [&](Candidate const& c) { return c.group == group; });
+        for (Candidate& c : build(std::move(list), problems_, options_)) {
+            if (!c.refusal.empty()) {
+                rivals_.refuse(c, c.refusal);
+            } else if (isRight(c, Checker::Sets::kAll)) {
+                times.push_back(c.estimate);
+                good_.push_back(std::move(c));
+                return int(good_.size()) - 1;
+            }
+        }
+        return -1;
     }
 
     Result<std::vector<int>> ask(std::vector<double> const& times)
@@ -345,7 +420,8 @@ private:
     std::vector<ops::Problem> problems_; // one for each combination of formats
     std::vector<bool> lackedMemory_;     // some candidate of each
     Rivals rivals_;
-    std::vector<Candidate> good_; // that compute what the reference computes
+    std::vector<Candidate> good_;    // that compute what the reference computes
+    std::vector<Candidate> reserve_; // plain ones that are not tried while others are there
 };
 
 // The user's own code: it is neither timed nor compared.

@@ -21,27 +21,29 @@ bool isPresent(Problem const& p, size_t i)
 }
 
 // But types and bias.
-Support supportsSizes(Problem const& p, bool computed = false)
+Support supportsSizes(Problem const& p, Takes takes = {})
 {
     if (!p.target.cuda)
         return Support::no("runs on GPUs only");
     if (p.node->attrsAs<convolution::Attrs>().transposed)
         return Support::no("takes no transposed convolutions");
     TensorSpec const& w = p.inputs[1];
-    if (w.dims.rank != 4)
+    if (w.dims.rank != 4 && !takes.volumes)
         return Support::no("takes 2-D windows only");
-    if (!w.constant && !computed)
+    if (!w.constant && !takes.computed)
         return Support::no("takes constant filters only");
     if (w.dims.volume() == 0)
         return Support::no("needs channels and filters");
     constexpr int64_t kLimit = int64_t(1) << 30;
     Geometry const g = geometryOf(p, true);
-    for (int i = 1; i < 3; ++i)
+    for (int i = 0; i < 3; ++i)
         if (std::max({g.window[i], g.stride[i], g.dilation[i], std::abs(g.before[i]), g.in[i], g.out[i]}) >= kLimit ||
             (g.window[i] - 1) * g.dilation[i] >= kLimit)
             return Support::no("counts in 32 bits");
-    if (g.batch * g.out[1] * g.out[2] >= kLimit || g.batch * g.in[1] * g.in[2] >= kLimit || g.c >= kLimit ||
-        g.k >= kLimit)
+    auto const positions = [&](int64_t const(&size)[3]) {
+        return ir::mulSat(ir::mulSat(g.batch, size[0]), ir::mulSat(size[1], size[2]));
+    };
+    if (positions(g.out) >= kLimit || positions(g.in) >= kLimit || g.c >= kLimit || g.k >= kLimit)
         return Support::no("counts in 32 bits");
     return Support::yes();
 }
@@ -62,6 +64,12 @@ cuda::ConvShape shapeOf(Geometry const& g)
 {
     cuda::ConvShape s;
     s.n = g.batch;
+    s.d = g.in[0];
+    s.t = g.window[0];
+    s.outD = g.out[0];
+    s.strideD = int(g.stride[0]);
+    s.padD = int(g.before[0]);
+    s.dilationD = int(g.dilation[0]);
     s.h = g.in[1];
     s.w = g.in[2];
     s.c = g.c;
@@ -123,7 +131,7 @@ Support needsSm80(Problem const& p)
                : Support::no("needs a GPU of compute capability 8.0 or later");
 }
 
-Support supportsCommon(Problem const& p, DataType type, bool computed)
+Support supportsCommon(Problem const& p, DataType type, Takes takes)
 {
     TensorSpec const &x = p.inputs[0], &w = p.inputs[1], &y = p.outputs[0];
     bool const integers = isQuantized(type); // y is what their end makes
@@ -131,7 +139,7 @@ Support supportsCommon(Problem const& p, DataType type, bool computed)
         return Support::no(std::string("takes ") + nameOf(type) + " only");
     if (!integers && isPresent(p, kBias) && !p.inputs[kBias].constant)
         return Support::no("takes constant filters and biases only");
-    return supportsSizes(p, computed);
+    return supportsSizes(p, takes);
 }
 
 Support supportsInt8(Problem const& p)

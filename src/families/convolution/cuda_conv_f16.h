@@ -42,7 +42,7 @@ struct Algorithm
 
 // --- not transposed, over two axes ---
 
-// wgmma fed by TMA; 1x1 convolutions as plain products. One group, compute capability 9.0. FP16,
+// wgmma fed by TMA; 1x1 convolutions as plain products. One group, compute capability 9.0. FP16 (over three axes, too),
 // TF32, i8.
 extern Algorithm const kWgmma;
 // The same for filters that follow 2:4 along their channels (tactic/sparsity.h). FP16, i8.
@@ -137,8 +137,13 @@ std::string exactEpilogueOf(Problem const& p); // as exactEpilogue()
 cuda::IntegerEnd integerEndOf(Problem const& p);
 bool hasResidual(Problem const& problem);
 Support needsSm80(Problem const& problem);
-// Of this type, 2-D, constant filters and bias (of i8 any bias), sizes that count in 32 bits. `computed`: filters may be computed.
-Support supportsCommon(Problem const& problem, DataType type, bool computed = false);
+// Of this type, 2-D, constant filters and bias (of i8 any bias), sizes that count in 32 bits.
+struct Takes
+{
+    bool computed = false; // filters
+    bool volumes = false;  // windows of three axes
+};
+Support supportsCommon(Problem const& problem, DataType type, Takes takes = {});
 // The same of i8 by kernels of their own, for compute capability 8.0 and later.
 Support supportsInt8(Problem const& problem);
 // Bias (zeros, where there is none), residual, activation after it.

@@ -114,7 +114,7 @@ template <bool nchw>
 Support supports(Problem const& p, Arithmetic arithmetic)
 {
     Kind const kind{arithmetic, nchw};
-    TW_SUPPORTS(supportsCommon(p, typeOf(p, arithmetic), !nchw));
+    TW_SUPPORTS(supportsCommon(p, typeOf(p, arithmetic), {.computed = !nchw}));
     TW_SUPPORTS(needsSm80(p));
     Geometry const g = geometryOf(p, true);
     if (kind.nchw && (g.c > kMostNchwChannels || g.groups != 1))

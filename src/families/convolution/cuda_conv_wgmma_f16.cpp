@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions as the products of kernels/cuda/gemm/wgmma.h, of FP16, of FP32 rounded to TF32 and of i8, and of
 // wgmma_sparse.h, of FP16 and i8 with filters that follow 2:4 along their channels: of images that TMA reads through an
-// im2col map, or, of 1x1 convolutions, of plain rows.
+// im2col map (of FP16, of three axes, too), or, of 1x1 convolutions, of plain rows.
 #include <algorithm>
+#include <array>
+#include <span>
 
 #include "base/round.h"
 #include "families/convolution/cuda_conv_f16.h"
@@ -25,9 +27,32 @@ constexpr int64_t kLeastChannels = 16;
 bool isProduct(Geometry const& g)
 {
     bool product = true;
-    for (int i = 1; i < 3; ++i)
+    for (int i = 0; i < 3; ++i)
         product = product && g.window[i] == 1 && g.stride[i] == 1 && g.before[i] == 0 && g.in[i] == g.out[i];
     return product;
+}
+
+bool isVolume(Problem const& p)
+{
+    return p.inputs[1].dims.rank == 5;
+}
+
+std::vector<Formats> formats(Problem const& p)
+{
+    std::vector<Formats> list = pixelFormats(p);
+    for (Formats& f : list)
+        if (isVolume(p)) {
+            f.inputs[0] = f.outputs[0] = Format::kDHWC8;
+            if (hasResidual(p))
+                f.inputs[Epilogue::kResidual] = Format::kDHWC8;
+        }
+    return list;
+}
+
+// Windows of two axes, of three those of two and the first one's: filters' taps in their order.
+Extents inPlanes(Extents const& w)
+{
+    return w.rank == 5 ? Extents{w[0], w[1], w[2] * w[3], w[4]} : w;
 }
 
 // --- configs ---
@@ -87,6 +112,8 @@ char const* specOf(Problem const& p, Config const& c, Spec& s)
         return "a config has other numbers";
     readConfig(c, 0, s.image, s.tileP, s.tileQ, s.stages);
     setConfig(c, s);
+    if constexpr (std::is_same_v<Spec, gemm::Spec>)
+        s.volume = s.image && isVolume(p);
     return unsupported(s);
 }
 
@@ -119,7 +146,7 @@ gemm::Shape shapeOf(Spec const& spec, Geometry const& g, int64_t pixelX = 0, int
         i.c = channels;
         s = gemm::imageShape(i, filters);
     } else {
-        s.m = g.batch * g.out[1] * g.out[2];
+        s.m = g.batch * g.out[0] * g.out[1] * g.out[2];
         s.n = filters;
         s.k = g.c;
         s.lda = pixelX ? pixelX : channels;
@@ -136,11 +163,15 @@ char const* unsupportedGeometry(Spec const& spec, Geometry const& g)
         return nullptr; // nothing is launched
     if (!spec.image && !isProduct(g))
         return "a window of one position makes a product";
-    // The corners of the box of filter origins are numbers of 8 bits.
-    for (int i = 1; spec.image && i < 3; ++i) {
+    // The corners of the box of filter origins are numbers of 8 bits, of three axes of 5.
+    bool volume = false;
+    if constexpr (std::is_same_v<Spec, gemm::Spec>)
+        volume = spec.volume;
+    int64_t const most = volume ? 15 : 127;
+    for (int i = volume ? 0 : 1; spec.image && i < 3; ++i) {
         int64_t const upper = (g.out[i] - 1) * g.stride[i] - g.before[i] - (g.in[i] - 1);
-        if (g.before[i] < -127 || upper < -128 || upper > 127)
-            return "TMA's padding ends at 127";
+        if (g.before[i] < -most || upper < -most - 1 || upper > most)
+            return volume ? "TMA's padding of three axes ends at 15" : "TMA's padding ends at 127";
     }
     return unsupported(spec, shapeOf(spec, g));
 }
@@ -150,7 +181,7 @@ void readInPlace(cuda::TensorMapSpec& map, Geometry const& g, int64_t pixelX, in
 {
     map.dims[0] = uint64_t(g.c);
     uint64_t stride = uint64_t(pixelX * elementBytes);
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < map.rank - 1; ++i) {
         map.strides[i] = stride;
         stride *= map.dims[i + 1];
     }
@@ -171,6 +202,8 @@ void addConfigs(Problem const& p, bool image, size_t most, std::vector<Config>& 
     Geometry const optimum = geometryOf(p, false), maximum = geometryOf(p, true);
     Spec base = baseOf<Spec>(p);
     base.image = image;
+    if constexpr (std::is_same_v<Spec, gemm::Spec>)
+        base.volume = image && isVolume(p);
     if (isEmpty(optimum) || (!image && !isProduct(maximum)))
         return;
     for (Spec const& s : candidates(base, shapeOf(base, optimum), p.target.cuda->multiprocessors, most))
@@ -201,9 +234,9 @@ Support supportsChannels(Problem const& p, int64_t least, int64_t step)
 }
 
 // One group on a GPU that has wgmma.
-Support supportsWgmma(Problem const& p, Arithmetic a, bool computed = false)
+Support supportsWgmma(Problem const& p, Arithmetic a, Takes takes = {})
 {
-    TW_SUPPORTS(supportsCommon(p, typeOf(p, a), computed));
+    TW_SUPPORTS(supportsCommon(p, typeOf(p, a), takes));
     if (p.target.cuda->capability != 90)
         return Support::no("needs a GPU of compute capability 9.0");
     return p.node->attrsAs<KernelWindowAttrs>().groups == 1 ? Support::yes() : Support::no("takes one group");
@@ -211,7 +244,8 @@ Support supportsWgmma(Problem const& p, Arithmetic a, bool computed = false)
 
 Support supports(Problem const& p, Arithmetic a)
 {
-    TW_SUPPORTS(supportsWgmma(p, a, a != Arithmetic::kInt8));
+    TW_SUPPORTS(
+        supportsWgmma(p, a, {.computed = a != Arithmetic::kInt8 && !isVolume(p), .volumes = a == Arithmetic::kHalf}));
     TW_SUPPORTS(supportsChannels(p, kLeastChannels, baseOf<gemm::Spec>(p).stepK()));
     return configs(p, a).empty() ? Support::no("TMA cannot read such an image") : Support::yes();
 }
@@ -244,7 +278,7 @@ double estimate(Problem const& p, Config const& config, Arithmetic)
 bool areInPlace(gemm::Spec const&, Problem const& p)
 {
     Extents const& w = p.inputs[1].dims;
-    return w[1] == pixelOf(p.inputs[1].type, w[1]) && w[2] * w[3] == 1;
+    return w[1] == pixelOf(p.inputs[1].type, w[1]) && w.volume(2, w.rank) == 1;
 }
 
 bool areInPlace(sparse::Spec const&, Problem const&)
@@ -254,7 +288,8 @@ bool areInPlace(sparse::Spec const&, Problem const&)
 
 PackedParts pack(Problem const& p, gemm::Spec const& spec)
 {
-    TensorSpec const& w = p.inputs[1];
+    TensorSpec w = p.inputs[1];
+    w.dims = inPlanes(w.dims);
     int64_t const channels = pixelOf(w.type, w.dims[1]);
     std::vector<std::string> parts;
     if (!spec.integers)
@@ -304,14 +339,22 @@ Result<void> run(gemm::Spec const& spec, Geometry const& g, void const* given, C
     TW_ASSIGN(cuda::TensorMap const mapP, launch.encode(l.p, spec.swap ? filters : x.data));
     TW_ASSIGN(cuda::TensorMap const mapQ, launch.encode(l.q, spec.swap ? x.data : filters));
     setEnd(l.args, args, g, bool(spec.integers), spec.integers ? nullptr : launch.packed(0));
-    if (!spec.copies)
-        return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &l.args});
-    TW_ASSIGN(cuda::TensorMap const mapY, launch.encode(l.y, y.data));
-    if (!spec.bringsResidual())
-        return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &l.args});
-    setPixelStride(l.y, l.args.ldResidual * spec.storeBytes());
-    TW_ASSIGN(cuda::TensorMap const mapResidual, launch.encode(l.y, l.args.residual));
-    return launch.withGeometry(0, l.geometry, {&mapP, &mapQ, &mapY, &mapResidual, &l.args});
+    cuda::TensorMap mapY, mapResidual;
+    std::array<void const*, 6> parameters{&mapP, &mapQ};
+    size_t count = 2;
+    if (spec.copies) {
+        TW_SET(mapY, launch.encode(l.y, y.data));
+        parameters[count++] = &mapY;
+    }
+    if (spec.copies && spec.bringsResidual()) {
+        setPixelStride(l.y, l.args.ldResidual * spec.storeBytes());
+        TW_SET(mapResidual, launch.encode(l.y, l.args.residual));
+        parameters[count++] = &mapResidual;
+    }
+    if (spec.volume)
+        parameters[count++] = &l.volume;
+    parameters[count++] = &l.args;
+    return launch.withGeometry(0, l.geometry, std::span<void const* const>(parameters.data(), count));
 }
 
 Result<void> run(sparse::Spec const& spec, Geometry const& g, void const*, CudaLaunch const& launch, RunArgs& args)
@@ -373,7 +416,7 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, Ar
 } // namespace
 } // namespace conv_wgmma
 
-constinit Algorithm const kWgmma{pixelFormats, conv_wgmma::supports, conv_wgmma::configs,
+constinit Algorithm const kWgmma{conv_wgmma::formats, conv_wgmma::supports, conv_wgmma::configs,
                                  conv_wgmma::estimate<cuda::gemm_f16::Spec>,
                                  conv_wgmma::generate<cuda::gemm_f16::Spec>};
 constinit Algorithm const kSparse{pixelFormats, conv_wgmma::supportsSparse, conv_wgmma::sparseConfigs,

@@ -242,6 +242,11 @@ void cases(CaseList& list)
     volume("3x3x3_long", {1, 72, 3, 4, 4}, {136, 72, 3, 3, 3}, true, evenly(1, 1));
     volume("3x3x3_stride2", {1, 17, 6, 7, 8}, {33, 17, 3, 3, 3}, true, evenly(2, 1));
     volume("3x3x3_dilated", {1, 16, 6, 7, 8}, {24, 16, 3, 3, 3}, false, evenly(1, 2, 2));
+    volume("3x3x3_padding", {1, 40, 5, 6, 9}, {24, 40, 3, 3, 3}, true, {.pre = {0, 2, 1}, .post = {2, 0, 1}});
+    volume("3x3x3_strides", {2, 64, 7, 9, 10}, {72, 64, 3, 3, 3}, true, {.pad = {1, 1, 1}, .strides = {1, 2, 3}});
+    volume("1x3x3", {1, 64, 6, 10, 11}, {96, 64, 1, 3, 3}, true, {.pad = {0, 1, 1}});
+    volume("2x2x2_stride2", {1, 32, 6, 8, 10}, {64, 32, 2, 2, 2}, true, evenly(2, 0));
+    volume("3x3x3_wide", {1, 128, 4, 20, 21}, {256, 128, 3, 3, 3}, true, evenly(1, 1));
     volume("1x1x1", {2, 20, 3, 4, 5}, {70, 20, 1, 1, 1}, true, evenly(1, 0));
     volume("first", {1, 3, 5, 12, 13}, {64, 3, 3, 7, 7}, true, {.pad = {1, 3, 3}, .strides = {1, 2, 2}});
     volume("3x1x1", {1, 32, 6, 5, 5}, {32, 32, 3, 1, 1}, true, {.pre = {2, 0, 0}, .post = {0, 0, 1}});

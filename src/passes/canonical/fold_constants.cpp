@@ -214,7 +214,7 @@ Result<bool> foldConstants(ir::Graph& g, PassContext const& ctx)
             if (folded.empty()) {
                 if (!isSmallWork(*n, in))
                     continue;
-                auto ran = interp::runNode(*n, in);
+                auto ran = recipe::evaluateNode(*n, in);
                 if (!ran.ok())
                     return std::move(ran).error();
                 bool const reached = isReached(*n, ctx);

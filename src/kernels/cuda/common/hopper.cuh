@@ -117,6 +117,15 @@ TW_INLINE void copyPixels(u32 to, TensorMap const* map, u32 bar, int c, int w, i
                  "l"(map), "r"(bar), "r"(c), "r"(w), "r"(h), "r"(n), "h"(tapW), "h"(tapH)
                  : "memory");
 }
+// The same of an image of three axes.
+TW_INLINE void copyVoxels(u32 to, TensorMap const* map, u32 bar, int c, int w, int h, int d, int n, u16 tapW, u16 tapH,
+                          u16 tapD)
+{
+    asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], "
+                 "[%1, {%3, %4, %5, %6, %7}], [%2], {%8, %9, %10};" ::"r"(to),
+                 "l"(map), "r"(bar), "r"(c), "r"(w), "r"(h), "r"(d), "r"(n), "h"(tapW), "h"(tapH), "h"(tapD)
+                 : "memory");
+}
 
 TW_INLINE void copyPixelsTo(u32 to, TensorMap const* map, u32 bar, int c, int w, int h, int n, u16 tapW, u16 tapH,
                             u16 mask)

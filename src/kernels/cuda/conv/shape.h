@@ -13,6 +13,8 @@ struct ConvShape
 {
     int64_t n = 1, h = 1, w = 1, c = 1, k = 1, r = 1, s = 1, outH = 1, outW = 1;
     int64_t groups = 1;
+    int64_t d = 1, t = 1, outD = 1; // of a third axis, before the others
+    int strideD = 1, padD = 0, dilationD = 1;
     int strideH = 1, strideW = 1, padH = 0, padW = 0, dilationH = 1, dilationW = 1;
 };
 

@@ -81,7 +81,10 @@ int Spec::blocksPerMultiprocessor() const
 
 std::string Spec::name() const
 {
-    std::string s = fmt::format("{}{}{}x{}x{}_s{}_g{}", image ? "conv" : "gemm",
+    std::string s = fmt::format("{}{}{}x{}x{}_s{}_g{}",
+                                volume  ? "conv3"
+                                : image ? "conv"
+                                        : "gemm",
                                 integers ? "_i8_" + integers->name() + "_"
                                 : tf32x3 ? "_f32_"
                                 : single ? "_tf32_"
@@ -151,6 +154,8 @@ char const* unsupported(Spec const& s)
         return "rows of FP16 are normalized first where all groups of warps share each tile, which leaves without TMA";
     if ((s.multicast != 1 && s.multicast != 2) || s.tileQ % (8 * s.multicast))
         return "multicast is 1 or 2";
+    if (s.volume && (!s.image || s.integers || s.single))
+        return "images of three axes are of FP16";
     if (!s.pAlongK() && s.image)
         return "an image is read along its channels";
     if (!s.qAlongK() && s.tileQ % (64 * s.multicast))
@@ -164,9 +169,9 @@ Shape imageShape(Image const& i, int64_t filters)
 {
     Shape s;
     s.image = i;
-    s.m = i.n * i.outH * i.outW;
+    s.m = i.n * i.outD * i.outH * i.outW;
     s.n = filters;
-    s.k = i.r * i.s * i.c;
+    s.k = i.t * i.r * i.s * i.c;
     return s;
 }
 
@@ -178,7 +183,7 @@ char const* unsupported(Spec const& s, Shape const& g)
     if (g.m < 1 || g.n < 1 || g.k < 1 || g.batch < 1 || g.m > kLimit || g.n > kLimit || g.k > kLimit ||
         ceilDiv(g.m, 64) * ceilDiv(g.n, 8) > kLimit / g.batch)
         return "sizes are positive and count below 2^31";
-    if (s.split > (s.image ? g.image.r * g.image.s * ceilDiv(g.image.c, s.stepK())
+    if (s.split > (s.image ? g.image.t * g.image.r * g.image.s * ceilDiv(g.image.c, s.stepK())
                            : ceilDiv(g.k, s.stepK()) * (s.tf32x3 ? 3 : 1)))
         return "k has fewer steps than the blocks that would share them";
     if (s.norm && (g.n != int64_t(s.norm) * s.tileQ || g.batch != 1))
@@ -194,6 +199,9 @@ char const* unsupported(Spec const& s, Shape const& g)
         if (i.strideH > 8 || i.strideW > 8 || i.padH > 127 || i.padW > 127 || (i.r - 1) * i.dilationH > 127 ||
             (i.s - 1) * i.dilationW > 127)
             return "TMA's steps end at 8, its filters and padding at 127";
+        if (s.volume && (i.strideD > 8 || std::max({i.padD, i.padH, i.padW}) > 15 ||
+                         std::max({(i.t - 1) * i.dilationD, (i.r - 1) * i.dilationH, (i.s - 1) * i.dilationW}) > 31))
+            return "TMA's filters of three axes end at 31, their padding at 15";
         return nullptr;
     }
     if (lda % unit || ldb % unit || g.batchA % unit || g.batchB % unit)
@@ -245,10 +253,11 @@ Launch launch(Spec const& s, Shape const& g, int multiprocessors)
         a = TensorMapSpec();
         a.type = type;
         a.im2col = true;
-        a.rank = 4;
-        uint64_t const dims[4] = {uint64_t(i.c), uint64_t(i.w), uint64_t(i.h), uint64_t(i.n)};
+        a.rank = s.volume ? 5 : 4;
+        uint64_t const dims[5] = {uint64_t(i.c), uint64_t(i.w), uint64_t(i.h), uint64_t(s.volume ? i.d : i.n),
+                                  uint64_t(i.n)};
         uint64_t stride = uint64_t(bytes);
-        for (int d = 0; d < 4; ++d) {
+        for (int d = 0; d < a.rank; ++d) {
             a.dims[d] = dims[d];
             if (d > 0)
                 a.strides[d - 1] = stride;
@@ -259,6 +268,12 @@ Launch launch(Spec const& s, Shape const& g, int multiprocessors)
         // The last filter origin is (out - 1) stride - pad; the box ends there: size - 1 + upper.
         a.upper[0] = int((i.outW - 1) * i.strideW - i.padW - (i.w - 1));
         a.upper[1] = int((i.outH - 1) * i.strideH - i.padH - (i.h - 1));
+        if (s.volume) {
+            a.lower[2] = -i.padD;
+            a.upper[2] = int((i.outD - 1) * i.strideD - i.padD - (i.d - 1));
+            a.elementStrides[3] = uint32_t(i.strideD);
+            l.volume = {int32_t(i.r), int32_t(i.outD), i.strideD, i.padD, i.dilationD};
+        }
         a.elementStrides[1] = uint32_t(i.strideW);
         a.elementStrides[2] = uint32_t(i.strideH);
         a.channels = uint32_t(s.stepK());
@@ -266,14 +281,14 @@ Launch launch(Spec const& s, Shape const& g, int multiprocessors)
         b = TensorMapSpec();
         b.type = type;
         b.dims[0] = uint64_t(i.c);
-        b.dims[1] = uint64_t(i.r * i.s);
+        b.dims[1] = uint64_t(i.t * i.r * i.s);
         b.dims[2] = uint64_t(g.n);
         b.strides[0] = uint64_t(i.c * bytes);
-        b.strides[1] = uint64_t(i.c * i.r * i.s * bytes);
+        b.strides[1] = uint64_t(i.c * i.t * i.r * i.s * bytes);
         b.box[0] = uint32_t(s.stepK());
         b.box[2] = uint32_t(rowsB);
         args.stepsC = int32_t(ceilDiv(i.c, s.stepK()));
-        args.steps = int32_t(i.r * i.s) * args.stepsC;
+        args.steps = int32_t(i.t * i.r * i.s) * args.stepsC;
         args.filterW = int32_t(i.s);
         args.outW = int32_t(i.outW);
         args.outH = int32_t(i.outH);
@@ -342,8 +357,9 @@ std::string source(Spec const& s)
             flag("TF32X3", s.tf32x3);
     text += flag("PING_PONG", s.pingPong) + flag("SWAP", s.swap) + flag("P_ALONG_K", s.pAlongK()) +
             flag("Q_ALONG_K", s.qAlongK()) + flag("COPIES", s.copies) + flag("IMAGE", s.image) +
-            flag("REDISTRIBUTE", s.redistributes()) + flag("LATE", s.sums() > 96 || s.split > 1) +
-            flag("EARLY", early) + flag("GATED", s.gated) + flag("GATE_BIAS", s.gated && s.bias) +
+            flag("VOLUME", s.volume) + flag("REDISTRIBUTE", s.redistributes()) +
+            flag("LATE", s.sums() > 96 || s.split > 1) + flag("EARLY", early) + flag("GATED", s.gated) +
+            flag("GATE_BIAS", s.gated && s.bias) +
             activationSource(s.gated ? s.activation : std::string(), "activateGate");
     if (s.integers)
         text += type("Element", storageOf(s.integers->store)) + constant("CHUNK", s.chunk()) + flag("BIAS", false) +
@@ -355,10 +371,12 @@ std::string source(Spec const& s)
     std::string const map = "const __grid_constant__ TensorMap ";
     text += "#define TW_PARAMETERS " + (s.copies ? map + "mapY, " : "") + (fetches ? map + "mapResidual, " : "") +
             (s.norm ? "const __grid_constant__ Norm theNorm, " : "") +
-            (s.firstNorm ? "const __grid_constant__ FirstNorm theFirstNorm, " : "") + "\n#define TW_Y " +
+            (s.firstNorm ? "const __grid_constant__ FirstNorm theFirstNorm, " : "") +
+            (s.volume ? "const __grid_constant__ Volume theVolume, " : "") + "\n#define TW_Y " +
             (s.copies ? "&mapY" : "nullptr") + "\n#define TW_RESIDUAL " + (fetches ? "&mapResidual" : "nullptr") +
             "\n#define TW_NORM " + (s.norm ? "&theNorm" : "nullptr") + "\n#define TW_FIRST_NORM " +
-            (s.firstNorm ? "&theFirstNorm" : "nullptr") + "\n";
+            (s.firstNorm ? "&theFirstNorm" : "nullptr") + "\n#define TW_VOLUME " +
+            (s.volume ? "&theVolume" : "nullptr") + "\n";
     return text +
            (s.integers ? include("kernels/cuda/gemm/wgmma_integers.cuh")
                        : rowsSource(s.single) + columnsSource(s.single)) +

@@ -9,8 +9,8 @@
 
 namespace tw::cuda::gemm_f16 {
 
-// TW_PARAMETERS: maps of y and of the residual and the norms, where there are any; TW_Y, TW_RESIDUAL, TW_NORM,
-// TW_FIRST_NORM: their addresses.
+// TW_PARAMETERS: maps of y and of the residual, the norms and a third axis, where there are any; TW_Y, TW_RESIDUAL, TW_NORM,
+// TW_FIRST_NORM, TW_VOLUME: their addresses.
 TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
     gemm(const __grid_constant__ TensorMap mapP, const __grid_constant__ TensorMap mapQ,
          TW_PARAMETERS const __grid_constant__ Args a)
@@ -18,6 +18,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
     TensorMap const *const residualMap = TW_RESIDUAL, *const yMap = TW_Y;
     Norm const* const norm = TW_NORM;
     FirstNorm const* const firstNorm = TW_FIRST_NORM;
+    Volume const* const volume = TW_VOLUME;
     constexpr bool CLUSTERED = MULTICAST > 1;
     u32 const base = stagesAt(), staging = base + STAGES * STAGE_BYTES;
     u32 const biases = staging + STAGING_BYTES; // [group][2][COLUMNS]: this tile's and the next one's; NORM: see there
@@ -63,37 +64,37 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
             for (int unit = firstUnit; unit < units; unit += unitStep) {
                 Tile const t = tileAt(a, unit, rank);
                 Cursor at;
-                at.begin(a, t, begin);
+                at.begin(a, volume, t, begin);
                 int step = begin;
                 if (first) {
                     int const early = EARLY ? min(STAGES, end - begin) : 0;
                     Cursor ahead = at;
-                    for (int i = 0; i < early; ++i, ahead.next(a)) {
+                    for (int i = 0; i < early; ++i, ahead.next(a, volume)) {
                         u32 const to = base + i * STAGE_BYTES;
                         barrierExpect(full + i * 8, STAGE_BYTES);
                         if constexpr (SWAP)
-                            loadP(&mapP, a, to, full + i * 8, ahead);
+                            loadP(&mapP, a, volume, to, full + i * 8, ahead);
                         else
                             loadQ(&mapQ, a, to + P_BYTES, full + i * 8, ahead, rank);
                     }
                     waitForPrevious();
-                    for (int i = 0; i < early; ++i, at.next(a)) {
+                    for (int i = 0; i < early; ++i, at.next(a, volume)) {
                         u32 const to = base + i * STAGE_BYTES;
                         if constexpr (SWAP)
                             loadQ(&mapQ, a, to + P_BYTES, full + i * 8, at, rank);
                         else
-                            loadP(&mapP, a, to, full + i * 8, at);
+                            loadP(&mapP, a, volume, to, full + i * 8, at);
                     }
                     step += early;
                     s = early % STAGES;
                     parity = early == STAGES ? 0 : 1;
                     first = false;
                 }
-                for (; step < end; ++step, at.next(a)) {
+                for (; step < end; ++step, at.next(a, volume)) {
                     barrierWait(empty + s * 8, parity);
                     barrierExpect(full + s * 8, STAGE_BYTES);
                     u32 const to = base + s * STAGE_BYTES;
-                    loadP(&mapP, a, to, full + s * 8, at);
+                    loadP(&mapP, a, volume, to, full + s * 8, at);
                     loadQ(&mapQ, a, to + P_BYTES, full + s * 8, at, rank);
                     if (++s == STAGES) {
                         s = 0;

@@ -47,7 +47,8 @@ struct Spec : Epilogue
     bool copies = false; // y leaves by TMA, and the residual comes by it: two more tensor maps
     bool aAlongK = true; // a [m, k], else [k, m]
     bool bAlongK = true; // b [n, k], else [k, n]
-    bool image = false;  // a is an NHWC image
+    bool image = false;  // a is an NHWC image,
+    bool volume = false; // or an NDHWC one
     // FP32 operands (single) as sums of two TF32 numbers, which lie after each other in a row, high and low ones, with
     // zeros up to whole steps (splitRow()). k is walked three times, low a with high b, high with low, high with high,
     // and sums go to registers of their own every kKeptSteps steps, since tensor cores cut off what sums lose.
@@ -140,6 +141,7 @@ struct Launch
     TensorMapSpec p, q; // p is a's unless swapped
     TensorMapSpec y;    // the residual's too, where that is brought by TMA
     Args args;          // without addresses
+    Volume volume;
     LaunchGeometry geometry;
 };
 Launch launch(Spec const& spec, Shape const& shape, int multiprocessors);

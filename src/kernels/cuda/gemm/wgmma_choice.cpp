@@ -99,7 +99,7 @@ std::vector<Spec> candidates(Spec const& given, Shape const& g, int multiprocess
     int64_t const channels = base.image ? g.image.c : g.k;
     if (base.integers && ceilDiv(channels, kStepBytes / 2) * 5 <= ceilDiv(channels, kStepBytes) * 8)
         base.stepBytes = kStepBytes / 2; // a fifth of each row would be zeros, or more
-    int64_t const steps = (base.image ? g.image.r * g.image.s : 1) * ceilDiv(channels, base.stepK());
+    int64_t const steps = (base.image ? g.image.t * g.image.r * g.image.s : 1) * ceilDiv(channels, base.stepK());
     std::vector<Guess<Spec>> all;
     // Operands are long on their way: as many stages as there is room for, where two blocks share a multiprocessor
     // half. Few blocks want one each, but clusters come as close together as they fit: then more than half.

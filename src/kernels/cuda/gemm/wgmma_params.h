@@ -46,6 +46,12 @@ struct FirstNorm
     float epsilon = 0;
 };
 
+// Parameter of a kernel of images of three axes, before Args: what the first of them adds to that.
+struct Volume
+{
+    i32 filterH = 1, outD = 1, strideD = 1, padD = 0, dilationD = 1;
+};
+
 struct FillArgs
 {
     u64* parts = nullptr;

@@ -4,7 +4,7 @@
 // SUMS_BYTES,
 //       STEP_K, STEP_BYTES, KEPT_STEPS, TABLE_BYTES, TABLE_AT
 //   type Sum: float, or i32 of products of i8
-//   bool INTEGERS, TF32X3, GATED, PING_PONG, SWAP, P_ALONG_K, Q_ALONG_K, COPIES, AHEAD, IMAGE, REDISTRIBUTE, LATE, EARLY
+//   bool INTEGERS, TF32X3, GATED, PING_PONG, SWAP, P_ALONG_K, Q_ALONG_K, COPIES, AHEAD, IMAGE, VOLUME, REDISTRIBUTE, LATE, EARLY
 #pragma once
 
 #include "kernels/cuda/common/epilogue.cuh"
@@ -97,7 +97,8 @@ struct Cursor
 {
     int k, p, q, zp, zq;       // elements
     int c, tap, r, s, w, h, n; // TF32X3: tap counts the walks along k
-    TW_INLINE void begin(Args const& a, Tile const& t, int step)
+    int z, d;                  // VOLUME: the tap, and where the first pixel begins, along the third axis
+    TW_INLINE void begin(Args const& a, Volume const* v, Tile const& t, int step)
     {
         k = step * STEP_K;
         p = t.p;
@@ -117,9 +118,16 @@ struct Cursor
             n = row / a.outH;
             w = (t.p - row * a.outW) * a.strideW - a.padW;
             h = (row - n * a.outH) * a.strideH - a.padH;
+            if constexpr (VOLUME) {
+                int const plane = n;
+                n = plane / v->outD;
+                d = (plane - n * v->outD) * v->strideD - v->padD;
+                z = r / v->filterH;
+                r -= z * v->filterH;
+            }
         }
     }
-    TW_INLINE void next(Args const& a)
+    TW_INLINE void next(Args const& a, Volume const* v)
     {
         k += STEP_K;
         if constexpr (TF32X3) {
@@ -137,6 +145,11 @@ struct Cursor
                 if (++s == a.filterW) {
                     s = 0;
                     ++r;
+                    if constexpr (VOLUME)
+                        if (r == v->filterH) {
+                            r = 0;
+                            ++z;
+                        }
                 }
             }
         }
@@ -150,9 +163,12 @@ TW_INLINE int columnOf(Args const& a, Cursor const& at, bool isB)
         return at.c + (at.tap == int(isB) ? a.stepsC * STEP_K : 0);
     return at.k;
 }
-TW_INLINE void loadP(TensorMap const* map, Args const& a, u32 to, u32 bar, Cursor const& at)
+TW_INLINE void loadP(TensorMap const* map, Args const& a, Volume const* v, u32 to, u32 bar, Cursor const& at)
 {
-    if constexpr (IMAGE) {
+    if constexpr (VOLUME) {
+        copyVoxels(to, map, bar, at.c, at.w, at.h, at.d, at.n, u16(at.s * a.dilationW), u16(at.r * a.dilationH),
+                   u16(at.z * v->dilationD));
+    } else if constexpr (IMAGE) {
         copyPixels(to, map, bar, at.c, at.w, at.h, at.n, u16(at.s * a.dilationW), u16(at.r * a.dilationH));
     } else if constexpr (P_ALONG_K) {
         copyTile(to, map, bar, columnOf(a, at, SWAP), at.p, at.zp);

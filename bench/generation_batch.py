@@ -213,16 +213,23 @@ def generate(model, prompts, count, kept=0):
 def measure(options, folder):
     shape, path = decoder.SHAPES[options.shape], os.path.join(folder, "model.onnx")
     decoder.write(shape, folder, options.capacity, np.float16, batch="batch")
+    begin = time.time()
+
+    def say(what):
+        print(f"{time.time() - begin:6.1f} s: {what}", file=sys.stderr, flush=True)
     prompts = torch.randint(0, shape.vocabulary, (options.batch, options.prompt), dtype=torch.int32, generator=torch.Generator().manual_seed(5)).cuda()
     models = {"ours": Ours(path, shape, options)}
+    say(f"our engine is there, built in {models['ours'].build_s:.1f} s")
     if not options.skip_peers:
         models["torch_compile"] = Peer(path, shape, options)
+        say("torch's step is compiled")
     row = {"model": options.shape, "precision": "fp16", **{n: getattr(options, n) for n in ("batch", "prompt", "answer", "capacity", "together")},
            "build_s": {k: m.build_s for k, m in models.items()}}
     said = {k: generate(m, prompts, options.compared + 1, options.compared)[2] for k, m in models.items()}
     if len(said) > 1:
         row["equal"] = float((said["ours"] == said["torch_compile"]).float().mean())
         row["equal_first"] = float((said["ours"][:, 0] == said["torch_compile"][:, 0]).float().mean())
+        say(f"tokens are compared: {row['equal']:.3f} equal, {row['equal_first']:.3f} of the first")
     taken = {k: [] for k in models}
     for _ in range(options.rounds):
         for kind, model in models.items():
@@ -251,7 +258,7 @@ def main():
     parser.add_argument("--prompt", type=int, default=1000)
     parser.add_argument("--answer", type=int, default=1000)
     parser.add_argument("--capacity", type=int, default=2048)
-    parser.add_argument("--together", type=int, default=8, help="prompts that are read at a time")
+    parser.add_argument("--together", type=int, default=4, help="prompts that are read at a time")
     parser.add_argument("--compared", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--at", type=lambda text: [int(t) for t in text.split(",")], default=[1000, 1500, 1950], help="tokens before a step that is timed alone")

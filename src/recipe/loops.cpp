@@ -85,8 +85,8 @@ Tensor elementwise(ir::Node const& n, std::vector<TensorRef> const& in)
     bool const first = in[0].dims == dims;
     TensorRef const &wide = in[first ? 0 : 1], &narrow = in[first ? 1 : 0];
     Rows r;
-    if ((!isFullFloat(type) && type != DataType::kHalf) || wide.type != type || narrow.type != type ||
-        !(wide.dims == dims) || !findRows(dims, narrow.dims, r))
+    if (!isFloating(type) || wide.type != type || narrow.type != type || !(wide.dims == dims) ||
+        !findRows(dims, narrow.dims, r))
         return {};
     auto run = [&](auto const& f) {
         Tensor out(type, dims);

@@ -42,8 +42,8 @@ struct Algorithm
 
 // --- not transposed, over two axes ---
 
-// wgmma fed by TMA; 1x1 convolutions as plain products. One group, compute capability 9.0. FP16 (over three axes, too),
-// TF32, i8.
+// wgmma fed by TMA; 1x1 convolutions as plain products; over three axes, too. One group, compute
+// capability 9.0. FP16, TF32, i8.
 extern Algorithm const kWgmma;
 // The same for filters that follow 2:4 along their channels (tactic/sparsity.h). FP16, i8.
 extern Algorithm const kSparse;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions as the products of kernels/cuda/gemm/wgmma.h, of FP16, of FP32 rounded to TF32 and of i8, and of
 // wgmma_sparse.h, of FP16 and i8 with filters that follow 2:4 along their channels: of images that TMA reads through an
-// im2col map (of FP16, of three axes, too), or, of 1x1 convolutions, of plain rows.
+// im2col map (of three axes, too, but for sparse filters), or, of 1x1 convolutions, of plain rows.
 #include <algorithm>
 #include <array>
 #include <span>
@@ -244,8 +244,12 @@ Support supportsWgmma(Problem const& p, Arithmetic a, Takes takes = {})
 
 Support supports(Problem const& p, Arithmetic a)
 {
-    TW_SUPPORTS(
-        supportsWgmma(p, a, {.computed = a != Arithmetic::kInt8 && !isVolume(p), .volumes = a == Arithmetic::kHalf}));
+    TW_SUPPORTS(supportsWgmma(p, a, {.computed = a != Arithmetic::kInt8 && !isVolume(p), .volumes = true}));
+    // Elements of kDHWC8 lie as those of images do where both have no gaps.
+    Extents const& w = p.inputs[1].dims;
+    int64_t const vector = a == Arithmetic::kInt8 ? 16 : 8;
+    if (isVolume(p) && a != Arithmetic::kHalf && (w[1] % vector || w[0] % vector))
+        return Support::no(fmt::format("takes channels and filters in steps of {} over three axes", vector));
     TW_SUPPORTS(supportsChannels(p, kLeastChannels, baseOf<gemm::Spec>(p).stepK()));
     return configs(p, a).empty() ? Support::no("TMA cannot read such an image") : Support::yes();
 }

@@ -54,7 +54,7 @@ std::vector<Window> windows()
 {
     Attrs const uneven = Form{.pre = {2, 0}, .post = {1, 3}, .strides = {2, 3}}.attrs(2),
                 volume = Form{.pad = {1}}.attrs(3), volumeStrided = Form{.strides = {2, 1, 2}, .groups = 2}.attrs(3),
-                volumeBack = Form{.strides = {2, 2, 1}}.attrs(3, true),
+                volumePlain = Form{}.attrs(3), volumeBack = Form{.strides = {2, 2, 1}}.attrs(3, true),
                 backUneven = Form{.pre = {1, 0}, .post = {0, 2}, .strides = {3, 2}, .dilations = {1, 2}}.attrs(2, true);
     return {
         {"1x1", image(0), {2, 64, 7, 9}, {72, 64, 1, 1}},
@@ -100,6 +100,10 @@ std::vector<Window> windows()
         {"row_9_dilated", row(8, 1, 2), {1, 20, 1, 50}, {24, 20, 1, 9}},
         {"row_stride2", row(2, 2, 1), {1, 80, 1, 64}, {96, 80, 1, 4}},
         {"3d", volume, {1, 20, 4, 5, 6}, {34, 20, 3, 3, 3}},
+        {"3d_wide", volume, {2, 48, 4, 7, 9}, {96, 48, 3, 3, 3}},
+        {"3d_deep", volume, {1, 256, 3, 5, 6}, {64, 256, 3, 3, 3}},
+        {"3d_planes", volume, {1, 64, 5, 10, 11}, {48, 64, 1, 3, 3}},
+        {"3d_product", volumePlain, {1, 80, 3, 4, 5}, {112, 80, 1, 1, 1}},
         {"3d_strided_groups", volumeStrided, {2, 16, 5, 4, 7}, {24, 8, 3, 1, 3}},
         {"batch_dims", image(0), {2, 3, 16, 5, 5}, {24, 16, 3, 3}},
         {"back_2x2_stride2", back(0, 2), {2, 32, 5, 6}, {32, 24, 2, 2}},

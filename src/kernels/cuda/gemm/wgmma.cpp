@@ -154,8 +154,8 @@ char const* unsupported(Spec const& s)
         return "rows of FP16 are normalized first where all groups of warps share each tile, which leaves without TMA";
     if ((s.multicast != 1 && s.multicast != 2) || s.tileQ % (8 * s.multicast))
         return "multicast is 1 or 2";
-    if (s.volume && (!s.image || s.integers || s.single))
-        return "images of three axes are of FP16";
+    if (s.volume && !s.image)
+        return "three axes are those of an image";
     if (!s.pAlongK() && s.image)
         return "an image is read along its channels";
     if (!s.qAlongK() && s.tileQ % (64 * s.multicast))

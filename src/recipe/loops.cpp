@@ -254,6 +254,9 @@ Tensor slice(ir::Node const& n, std::vector<TensorRef> const& in)
     Extents strides = stridesOf(in[0].dims);
     int64_t offset = 0;
     for (int d = 0; d < dims.rank; ++d) {
+        int64_t const first = a.start[size_t(d)], last = first + (dims[d] - 1) * a.stride[size_t(d)];
+        if (dims[d] > 0 && (std::min(first, last) < 0 || std::max(first, last) >= in[0].dims[d]))
+            return {}; // the reference says what is wrong
         offset += a.start[size_t(d)] * strides[d];
         strides[d] *= a.stride[size_t(d)];
     }

@@ -110,8 +110,9 @@ private:
         return c.isPlain && candidates(*problem_.node, options_).size() == 1 && bytesOf(problem_) > kMostForOne;
     }
 
-    // Where the clock chooses, all are checked on the first set of inputs, and on the others only those that it chooses.
-    bool isCheckedLate() const { return !options_.heuristicOnly && !options_.selector; }
+    // On a GPU, where each check copies tensors, and where the clock chooses, all are checked on the first set of inputs,
+    // and on the others only those that it chooses.
+    bool isCheckedLate() const { return problem_.target.cuda && !options_.heuristicOnly && !options_.selector; }
 
     // The kernel is used, though it was not compared or differs: the log says so.
     void report(Candidate const& c, Checked const& checked) const

@@ -28,6 +28,8 @@ std::vector<Pass> const& pipeline()
         {"iterate_gathers", iterateGathers, Form::kImported, Form::kImported, 1},
         {"share_nodes", shareNodes, Form::kImported, Form::kImported, 1},
         {"simplify_shapes", simplifyShapes, Form::kImported, Form::kImported, 1},
+        {"drop_expansions", dropExpansions, Form::kImported, Form::kImported, 1},
+        {"window_scores", windowScores, Form::kImported, Form::kImported, 1},
         {"expand_powers", expandPowers, Form::kImported, Form::kImported, 1},
         {"join_integer_sums", joinIntegerSums, Form::kImported, Form::kImported, 1},
         {"fuse_cumulative_sum", fuseCumulativeSum, Form::kImported, Form::kImported, 1},

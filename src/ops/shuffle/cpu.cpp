@@ -171,15 +171,20 @@ Result<void> runBlocks(ir::Node const& node, kernels::ChannelsLastKernels const&
 constexpr VectorTactic kBlocks{
     "shuffle_f32_transpose_8x8_avx2", 2, kernels::jit::Isa::kAvx2, runBlocks, supportsBlocks, onlyLinear};
 
-// ---- Rows of channels that become channels-last pixels, or the other way round: nothing moves, and where memory allows that the one
-// is the other (aliases()).
+// ---- Rows of channels that become channels-last pixels, or the other way round: elements keep their order. Pixels without gaps are
+// the rows themselves (aliases()), others, those of 256 channels for one, copies of them.
 
 std::vector<Formats> pixelFormats(Problem const& p)
 {
     std::vector<Formats> list;
     if (!ir::isStatic(p.node->inputs[0]->shape) || !ir::isStatic(p.node->outputs[0]->shape))
         return list; // what is a view in some sizes may be none in others
-    auto refOf = [](TensorSpec const& t, Format format) { return TensorRef{t.type, t.dims, nullptr, format}; };
+    auto refOf = [](TensorSpec const& t, Format format) {
+        TensorRef ref{t.type, t.dims, nullptr, format};
+        if (format == Format::kChannelsLast && t.dims.rank > 1)
+            ref.stride = t.dims[1]; // as if there were no gaps
+        return ref;
+    };
     for (bool const toPixels : {true, false}) {
         Formats f = linearFormats(p);
         (toPixels ? f.outputs : f.inputs)[0] = Format::kChannelsLast;

@@ -91,6 +91,8 @@ void cases(CaseList& list)
         shuffle(fmt::format("pixels_to_last_{}", c), f32({2, c, 3, 4}), {.first = {0, 2, 3, 1}});
         shuffle(fmt::format("volumes_to_rows_{}", c), f32({2, c, 3, 2, 2}),
                 {.reshape = Ints{0, 0, -1}, .second = {0, 2, 1}});
+        shuffle(fmt::format("pixels_of_a_line_{}", c), f32({2, c, 12}), {.reshape = Ints{0, 0, 1, 12}});
+        shuffle(fmt::format("pixels_as_a_line_{}", c), f32({2, c, 3, 4}), {.reshape = Ints{0, 0, -1}});
         shuffle(fmt::format("pixels_to_heads_{}", c), f32({2, c, 3, 4}),
                 {.first = {0, 2, 3, 1}, .reshape = Ints{2, 12, 1, c}});
     }

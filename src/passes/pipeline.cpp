@@ -60,6 +60,7 @@ std::vector<Pass> const& pipeline()
         {"merge_convolutions", mergeConvolutions, Form::kCanonical, Form::kCanonical, 0},
         {"join_functions", joinFunctions, Form::kCanonical, Form::kCanonical, 0},
         {"sum_into_scatter", sumIntoScatter, Form::kCanonical, Form::kCanonical, 0},
+        {"activation_before_movement", activationBeforeMovement, Form::kCanonical, Form::kCanonical, 0},
         {"fuse_activation", fuseActivation, Form::kCanonical, Form::kFused, 0},
         {"fuse_gate", fuseGate, Form::kFused, Form::kFused, 0},
         {"quantize_ranges", quantizeRanges, Form::kFused, Form::kFused, 0, true, wantsIntegers},

@@ -190,7 +190,9 @@ void joinInner(RowKernels const& k, Attrs const& a, Loops const& loops, TensorRe
     });
 }
 
-void joinOuter(RowKernels const& k, Attrs const& a, Loops loops, TensorRef const& x, float* y, Workers& workers)
+// Results of one kept index after the other are `yStep` apart.
+void joinOuter(RowKernels const& k, Attrs const& a, Loops loops, TensorRef const& x, float* y, int64_t yStep,
+               Workers& workers)
 {
     constexpr int64_t kColumns = 512; // of accumulators and eight rows, 18 KiB, in L1
     constexpr int64_t kRun = 512;     // rows that are summed apart, which bounds the error
@@ -227,7 +229,7 @@ void joinOuter(RowKernels const& k, Attrs const& a, Loops loops, TensorRef const
                     k.joinRows[int(results)](run, 0, 1, columns, acc);
                 }
             } while (reduced.next());
-            float* to = y + i / blocks * n + column;
+            float* to = y + i / blocks * yStep + column;
             float const count = float(loops.count);
             for (int64_t c = 0; c < columns; ++c)
                 to[c] = a.kind == Kind::kAvg ? acc[c] / count : acc[c];
@@ -249,7 +251,35 @@ Result<void> runAxes(ir::Node const& node, kernels::ChannelsLastKernels const&, 
     if (loops.innerReduced)
         joinInner(k, a, loops, x, y.as<float>(), *args.workers);
     else
-        joinOuter(k, a, loops, x, y.as<float>(), *args.workers);
+        joinOuter(k, a, loops, x, y.as<float>(), loops.inner, *args.workers);
+    return {};
+}
+
+// ---- The same of all pixels of channels-last tensors, channels being the columns.
+
+Support supportsPixels(Problem const& p)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    TW_SUPPORTS(supportsAxes(p));
+    if (a.kind == Kind::kProd || a.axes != (int64_t(1) << p.inputs[0].dims.rank) - 4)
+        return Support::no("takes all axes behind the channels only, and no products");
+    return a.isBare() && isSum(a) ? Support::no("leaves sums of elements as they are to others") : Support::yes();
+}
+
+template <RowKernels const& k>
+Result<void> runPixels(ir::Node const& node, kernels::ChannelsLastKernels const&, RunArgs& args)
+{
+    TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    int64_t const channels = x.dims[1], pixels = pixelsOf(x), step = x.pixelStride();
+    Loops loops(node.attrsAs<Attrs>(), {x.dims[0], channels});
+    loops.kept = Extents{x.dims[0]};
+    loops.keptStrides = Extents{pixels * step};
+    loops.reduced = Extents{pixels};
+    loops.reducedStrides = Extents{step};
+    loops.inner = channels;
+    loops.count = pixels;
+    int64_t const yStep = y.format == Format::kChannelsLast ? y.pixelStride() : channels;
+    joinOuter(k, node.attrsAs<Attrs>(), loops, x, y.as<float>(), yStep, *args.workers);
     return {};
 }
 
@@ -367,6 +397,10 @@ constexpr VectorTactic kLogSumExpAvx2{
 constexpr VectorTactic kAxesAvx512{
     "reduce_f32_axes_avx512", 1, Isa::kAvx512, runAxes<avx512::kRows>, supportsAxes, onlyLinear};
 constexpr VectorTactic kAxesAvx2{"reduce_f32_axes_avx2", 1, Isa::kAvx2, runAxes<avx2::kRows>, supportsAxes, onlyLinear};
+constexpr VectorTactic kPixelsAvx512{
+    "reduce_f32_nhwc_axes_avx512", 1, Isa::kAvx512, runPixels<avx512::kRows>, supportsPixels, pixelFormats};
+constexpr VectorTactic kPixelsAvx2{
+    "reduce_f32_nhwc_axes_avx2", 1, Isa::kAvx2, runPixels<avx2::kRows>, supportsPixels, pixelFormats};
 constexpr VectorTactic kRowsAvx512{"reduce_f32_rows_avx512", 1, Isa::kAvx512, runRows, supportsRows, onlyLinear};
 constexpr VectorTactic kRowsAvx2{"reduce_f32_rows_avx2", 1, Isa::kAvx2, runRows, supportsRows, onlyLinear};
 constexpr VectorTactic kAvx512{"reduce_f32_nhwc_avx512", 1, Isa::kAvx512, runNhwc, supportsNhwc, pixelFormats};
@@ -375,6 +409,7 @@ constexpr VectorTactic kAvx2{"reduce_f32_nhwc_avx2", 1, Isa::kAvx2, runNhwc, sup
 } // namespace
 
 extern constinit TacticList const cpuTactics =
-    kTactics<kAvx512, kAvx2, kRowsAvx512, kRowsAvx2, kAxesAvx512, kAxesAvx2, kLogSumExpAvx512, kLogSumExpAvx2, kPlain>;
+    kTactics<kAvx512, kAvx2, kPixelsAvx512, kPixelsAvx2, kRowsAvx512, kRowsAvx2, kAxesAvx512, kAxesAvx2,
+             kLogSumExpAvx512, kLogSumExpAvx2, kPlain>;
 
 } // namespace tw::ops::reduce

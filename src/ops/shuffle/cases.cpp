@@ -81,8 +81,8 @@ void cases(CaseList& list)
     for (auto const& [a, b] :
          {std::pair<int64_t, int64_t>{4, 2500}, {2500, 4}, {4, 4}, {12, 13}, {13, 12}, {7, 6}, {4100, 68}, {20, 36}})
         shuffle(fmt::format("fours_{}x{}", a, b), f32({2, a, b}), {.first = {0, 2, 1}});
-    // Rows of channels that are channels-last pixels where there is no padding, and back.
-    for (int64_t c : {16, 32, 17}) {
+    // Rows of channels that are channels-last pixels, where there are no gaps without a copy, and back.
+    for (int64_t c : {16, 32, 17, 256}) {
         shuffle(fmt::format("rows_to_pixels_{}", c), f32({2, 12, c}),
                 {.first = {0, 2, 1}, .reshape = Ints{0, 0, 3, 4}});
         shuffle(fmt::format("last_to_pixels_{}", c), f32({2, 3, 4, c}), {.first = {0, 3, 1, 2}});
@@ -91,6 +91,8 @@ void cases(CaseList& list)
         shuffle(fmt::format("pixels_to_last_{}", c), f32({2, c, 3, 4}), {.first = {0, 2, 3, 1}});
         shuffle(fmt::format("volumes_to_rows_{}", c), f32({2, c, 3, 2, 2}),
                 {.reshape = Ints{0, 0, -1}, .second = {0, 2, 1}});
+        shuffle(fmt::format("pixels_of_a_line_{}", c), f32({2, c, 12}), {.reshape = Ints{0, 0, 1, 12}});
+        shuffle(fmt::format("pixels_as_a_line_{}", c), f32({2, c, 3, 4}), {.reshape = Ints{0, 0, -1}});
         shuffle(fmt::format("pixels_to_heads_{}", c), f32({2, c, 3, 4}),
                 {.first = {0, 2, 3, 1}, .reshape = Ints{2, 12, 1, c}});
     }

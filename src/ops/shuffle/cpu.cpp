@@ -171,18 +171,29 @@ Result<void> runBlocks(ir::Node const& node, kernels::ChannelsLastKernels const&
 constexpr VectorTactic kBlocks{
     "shuffle_f32_transpose_8x8_avx2", 2, kernels::jit::Isa::kAvx2, runBlocks, supportsBlocks, onlyLinear};
 
-// ---- Rows of channels that become channels-last pixels, or the other way round: nothing moves, and where memory allows that the one
-// is the other (aliases()).
+// ---- Rows of channels that become channels-last pixels, or the other way round, and pixels under other dimensions: elements keep
+// their order. Pixels without gaps are the rows themselves (aliases()), others, those of 256 channels for one, copies of them.
 
 std::vector<Formats> pixelFormats(Problem const& p)
 {
     std::vector<Formats> list;
     if (!ir::isStatic(p.node->inputs[0]->shape) || !ir::isStatic(p.node->outputs[0]->shape))
         return list; // what is a view in some sizes may be none in others
-    auto refOf = [](TensorSpec const& t, Format format) { return TensorRef{t.type, t.dims, nullptr, format}; };
-    for (bool const toPixels : {true, false}) {
+    auto refOf = [](TensorSpec const& t, Format format) {
+        TensorRef ref{t.type, t.dims, nullptr, format};
+        if (format == Format::kChannelsLast && t.dims.rank > 1)
+            ref.stride = t.dims[1]; // as if there were no gaps
+        return ref;
+    };
+    for (auto const& [from, to] : {std::pair{Format::kLinear, Format::kChannelsLast},
+                                   {Format::kChannelsLast, Format::kLinear},
+                                   {Format::kChannelsLast, Format::kChannelsLast}}) {
         Formats f = linearFormats(p);
-        (toPixels ? f.outputs : f.inputs)[0] = Format::kChannelsLast;
+        f.inputs[0] = from;
+        f.outputs[0] = to;
+        if (from == to &&
+            (p.inputs[0].dims.rank < 3 || p.outputs[0].dims.rank < 3 || p.inputs[0].dims[1] != p.outputs[0].dims[1]))
+            continue; // channels that are taken apart or joined
         if (!p.inputs[0].constant &&
             isView(p.node->attrsAs<Attrs>(), refOf(p.inputs[0], f.inputs[0]), refOf(p.outputs[0], f.outputs[0])))
             list.push_back(std::move(f));

@@ -179,12 +179,13 @@ bool keepsOrder(Dims const& from, std::vector<int64_t> const& permutation)
     return true;
 }
 
-// Of a tensor whose elements lie without gaps: its dimensions, the outermost in memory first.
-std::optional<std::vector<int>> orderInMemory(TensorRef const& t)
+// Of a tensor whose elements lie without gaps, or with those that another has, too: its dimensions, the outermost in memory first.
+std::optional<std::vector<int>> orderInMemory(TensorRef const& t, bool mayHaveGaps)
 {
     std::vector<int> order;
     bool const byPixel = t.format == Format::kChannelsLast;
-    if ((!byPixel && t.format != Format::kLinear) || (byPixel && (t.dims.rank < 3 || t.pixelStride() != t.dims[1])))
+    if ((!byPixel && t.format != Format::kLinear) ||
+        (byPixel && (t.dims.rank < 3 || (!mayHaveGaps && t.pixelStride() != t.dims[1]))))
         return {};
     for (int d = 0; d < t.dims.rank; ++d)
         if (!byPixel || d != 1)
@@ -235,7 +236,9 @@ std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> 
 
 bool isView(Attrs const& attrs, TensorRef const& x, TensorRef const& y)
 {
-    auto const xOrder = orderInMemory(x), yOrder = orderInMemory(y);
+    bool const sameGaps = x.format == Format::kChannelsLast && y.format == Format::kChannelsLast && x.dims.rank >= 3 &&
+                          y.dims.rank >= 3 && x.dims[1] == y.dims[1] && x.pixelStride() == y.pixelStride();
+    auto const xOrder = orderInMemory(x, sameGaps), yOrder = orderInMemory(y, sameGaps);
     auto const factors = factorsOf(permuted(x.dims, attrs.firstTranspose), unpermuted(y.dims, attrs.secondTranspose));
     if (!xOrder || !yOrder || !factors)
         return false;

@@ -16,6 +16,7 @@
 #include "ir/infer.h"
 #include "ir/op_def.h"
 #include "ops/convolution/op.h"
+#include "ops/elementwise/op.h"
 #include "ops/matrix_multiply/op.h"
 #include "passes/list.h"
 #include "passes/quantization/quantization.h"
@@ -28,6 +29,8 @@ namespace tw::passes {
 namespace {
 
 constexpr int64_t kGrowth = int64_t(1) << 20; // bytes
+constexpr int64_t kSumGrowth =
+    4 * kGrowth; // of element-wise nodes, which would read their inputs, too (masks of windows)
 constexpr int64_t kMaxSum = int64_t(1) << 28; // products, where ops sum
 
 bool isStateful(ir::Node const& n)
@@ -103,7 +106,8 @@ bool isSmallWork(ir::Node const& n, std::vector<TensorRef> const& in)
         outBytes = ir::addSat(outBytes, ir::mulSat(s.dims.volume(), sizeOf(s.type)));
         outCount = ir::addSat(outCount, s.dims.volume());
     }
-    return outBytes <= ir::addSat(inBytes, kGrowth) && ir::mulSat(outCount, termsOf(n, in)) <= kMaxSum;
+    int64_t const growth = n.op == &ops::elementwise::def() ? kSumGrowth : kGrowth;
+    return outBytes <= ir::addSat(inBytes, growth) && ir::mulSat(outCount, termsOf(n, in)) <= kMaxSum;
 }
 
 // What an output of a node becomes.

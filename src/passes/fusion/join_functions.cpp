@@ -23,6 +23,7 @@ namespace {
 using Operation = ops::elementwise::Operation;
 
 constexpr int kLeastNodes = 4;
+constexpr int64_t kShortPiece = 64; // elements
 
 // A piece: function(x * factor).
 struct Piece
@@ -93,17 +94,30 @@ private:
         n->layers = layers_;
         return n->outputs[0];
     }
-    // A constant with an element for each piece, along the new dimension.
+    // A constant with an element for each piece, along the new dimension; it is `repeated` for the elements of a piece behind that.
     template <class T, class Of>
-    ir::Value* ofPieces(char const* name, DataType type, Of&& of)
+    ir::Value* ofPieces(char const* name, DataType type, Of&& of, bool repeated = false)
     {
+        ir::Shape const& x = pieces_[0].x->shape;
+        Extents dims;
+        for (int d = 0; d <= int(x.size()); ++d)
+            dims.push(d == axis_ ? int64_t(pieces_.size()) : repeated && d > axis_ ? x[size_t(d) - 1].value() : 1);
+        int64_t const each = dims.volume(axis_ + 1, dims.rank);
         std::vector<T> values;
         for (Piece const& p : pieces_)
-            values.push_back(of(p));
-        Extents dims;
-        for (int d = 0; d <= pieces_[0].x->rank(); ++d)
-            dims.push(d == axis_ ? int64_t(pieces_.size()) : 1);
+            values.insert(values.end(), size_t(each), of(p));
         return g_.addConstant(fmt::format("{} [{}]", concat_.name, name), type, dims, values.data());
+    }
+
+    // A piece of few neighbours, which would be rows of their own for whoever reads one number for all of them.
+    bool hasShortPieces() const
+    {
+        int64_t each = 1;
+        ir::Shape const& x = pieces_[0].x->shape;
+        for (size_t d = size_t(axis_); d < x.size(); ++d)
+            if (!x[d].isConst() || (each *= x[d].value()) > kShortPiece || each < 1)
+                return false;
+        return true;
     }
 
     Result<bool> rewrite()
@@ -137,8 +151,8 @@ private:
                 y = v;
                 continue;
             }
-            ir::Value* const where =
-                ofPieces<uint8_t>("places", DataType::kBool, [&](Piece const& p) { return uint8_t(p.function == f); });
+            auto const isPlace = [&](Piece const& p) { return uint8_t(p.function == f); };
+            ir::Value* const where = ofPieces<uint8_t>("places", DataType::kBool, isPlace, hasShortPieces());
             TW_SET(y, add(ops::select::def(), ops::select::Attrs(), {where, v, y}, "choice"));
         }
         TW_ASSIGN(ir::Value * joined, addReshape(g_, y, concat_.outputs[0]->shape, g_.positionOf(&concat_)));

@@ -8,7 +8,7 @@ and peers that round more than ours by logits. Then rounds in turns, those who w
 
   floor_ms   bytes of the weights that a token reads / the rate at which this many threads read memory; `over_floor`: ours over that, the median of
              rounds; copy_floor_ms, over_copy_floor: by the rate at which they copy (read and written)
-  step_ms, prefill_ms {contender: median}, ratio: best peer / ours, median over rounds
+  step_ms, prefill_ms {contender: median}, ratio: best peer / ours, median over rounds; ratio_rounded: likewise, of peers that round activations to 8 bits
 
 With --keep FOLDER models and engines stay there, and another run by the same library begins with them. --clock cpu counts the time that processes get, for
 one thread on a machine that others use.
@@ -32,7 +32,7 @@ import numpy as np
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "models"), os.path.join(HERE, "bench_models")]
 import decoder  # noqa: E402
-from generation_peers import PACKAGES, PEERS  # noqa: E402
+from generation_peers import PACKAGES, PEERS, rounds_more  # noqa: E402
 from record import cpu_name, header, write_record  # noqa: E402
 
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
@@ -447,13 +447,13 @@ def on_cpu(name, options, threads, folder):
            "logits_error": {kind: float(np.abs(first - wanted).max() / np.abs(wanted).max()) for kind, (_, wanted) in said.items()},
            "build_s": {k: m.build_s for k, m in models.items()}}
     for kind, (right, _) in said.items():
-        if tokens != right and not kind.endswith("_int8"):
+        if tokens != right and not rounds_more(kind, options.bits):
             print(f"{name}: {kind} has other tokens: {tokens} {right}, logits by {row['logits_error'][kind]:.2e}")
     times = {(what, kind): [] for what in ("step", "prefill") for kind in models}
     rates, prompt = [], rng.integers(0, shape.vocabulary, options.prompt).tolist()
     for number in range(options.rounds):
         rates.append(memory_rates(threads, CLOCKS[options.clock]))
-        for what, value in (("step", options.past), ("prefill", prompt)):
+        for what, value in (("step", options.past), ("prefill", prompt))[:1 if options.skip_prefill else 2]:
             for kind in (list(models) if number % 2 else list(models)[::-1]):
                 times[what, kind].append(models[kind].call("time", what, value, options.seconds, options.clock))
     for m in models.values():
@@ -461,10 +461,12 @@ def on_cpu(name, options, threads, folder):
     bytes_read = shape.weights * (options.bits / 8 + 4 / options.block if options.bits else 4) + (0 if not options.bits or not shape.tied else shape.width * shape.vocabulary * 4)
     read, copied = (statistics.median(r) for r in zip(*rates))
     row["floor_ms"], row["copy_floor_ms"] = bytes_read / read * 1e3, bytes_read / copied * 1e3
-    for what in ("step", "prefill"):
+    for what in ("step", "prefill")[:1 if options.skip_prefill else 2]:
         row[what + "_ms"] = {k: statistics.median(times[what, k]) * 1e3 for k in models}
-        # Over the best of them in each round.
-        row[what + "_ratio"] = statistics.median(min(others) / a for a, *others in zip(*(times[what, k] for k in models)))
+        # Over the best of them in each round, of those that round no more than ours and of the others.
+        for name, rounds in (("_ratio", False), ("_ratio_rounded", True)):
+            if kinds := [k for k in options.peers if rounds_more(k, options.bits) == rounds]:
+                row[what + name] = statistics.median(min(others) / a for a, *others in zip(*(times[what, k] for k in ("ours", *kinds))))
     # Others on the machine change all of a round together.
     for name, which in (("over_floor", 0), ("over_copy_floor", 1)):
         row[name] = statistics.median(t * r[which] / bytes_read for t, r in zip(times["step", "ours"], rates))
@@ -487,6 +489,7 @@ def main():
     parser.add_argument("--peers", default="onnxruntime", help=f"on the CPU: of {', '.join(PEERS)}; several with commas")
     parser.add_argument("--clock", choices=sorted(CLOCKS), default="wall")
     parser.add_argument("--keep", help="a folder for models and engines")
+    parser.add_argument("--skip-prefill", action="store_true", help="tokens alone (CPU)")
     parser.add_argument("--skip-peers", action="store_true", help="ours alone (GPU)")
     parser.add_argument("--profile", action="store_true", help="our layers by time (GPU)")
     parser.add_argument("--json")

@@ -211,3 +211,8 @@ PEERS = {"onnxruntime": OnnxRuntime, "onnxruntime_int8": OnnxRuntimeInt8, "onnxr
          "openvino_int8": OpenVinoInt8, "llama_cpp": LlamaCpp}
 # Where versions are from.
 PACKAGES = {"onnxruntime_int8": "onnxruntime", "onnxruntime_genai": "onnxruntime-genai", "openvino_int8": "openvino", "llama_cpp": "llama-cpp-python"}
+
+
+def rounds_more(kind, bits):
+    """Whether it rounds activations by which weights of so many bits are multiplied."""
+    return bits != 0 and (kind.endswith("_int8") or kind == "llama_cpp")

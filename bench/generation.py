@@ -2,16 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: generation.py [SHAPE...] [options]      (PYTHONPATH with our Python module; numpy, onnx, on the CPU onnxruntime, on a GPU torch)
 
-One token at batch 1 of decoders whose shapes users have (bench/models/decoder.py; seeded weights), and prompts. On the CPU beside ONNX Runtime with caches
-that stay where they are and ONNX Runtime GenAI (--peers; package onnxruntime-genai), on a GPU (FP16) beside torch.compile with a static cache in a CUDA graph. Greedy tokens are compared first: all contenders continue one prompt; FP16 ones
-by logits. Then rounds in turns, those who wait being stopped (CPU) or idle (GPU). Medians of rounds.
+One token at batch 1 of decoders whose shapes users have (bench/models/decoder.py; seeded weights), and prompts. On the CPU beside other engines
+(--peers; generation_peers.py), on a GPU (FP16) beside torch.compile with a static cache in a CUDA graph. Greedy tokens are compared first: all contenders continue one prompt; FP16 ones
+and peers that round more than ours by logits. Then rounds in turns, those who wait being stopped (CPU) or idle (GPU). Medians of rounds.
 
-  floor_ms   bytes of the weights that a token reads / the rate at which this many threads read memory; `over_floor`: ours over that
-  step_ms, prefill_ms {contender: median}, ratio: best peer / ours, median over rounds
+  floor_ms   bytes of the weights that a token reads / the rate at which this many threads read memory; `over_floor`: ours over that, the median of
+             rounds; copy_floor_ms, over_copy_floor: by the rate at which they copy (read and written)
+  step_ms, prefill_ms {contender: median}, ratio: best peer / ours, median over rounds; ratio_rounded: likewise, of peers that round activations to 8 bits
+
+With --keep FOLDER models and engines stay there, and another run by the same library begins with them. --clock cpu counts the time that processes get, for
+one thread on a machine that others use.
 
 JSON by record.py: --json FILE.
 """
 import argparse
+import hashlib
 import importlib.metadata
 import json
 import multiprocessing
@@ -27,7 +32,18 @@ import numpy as np
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "models"), os.path.join(HERE, "bench_models")]
 import decoder  # noqa: E402
+from generation_peers import PACKAGES, PEERS, rounds_more  # noqa: E402
 from record import cpu_name, header, write_record  # noqa: E402
+
+CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
+
+
+def library_digest():
+    """Of the libnvinfer that this process has."""
+    with open("/proc/self/maps", encoding="utf-8") as file:
+        paths = {line.split()[-1] for line in file if "libnvinfer.so" in line}
+    with open(min(paths), "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:12]
 
 
 class Ours:
@@ -57,12 +73,14 @@ class Ours:
             for i in range(network.num_outputs):
                 network.get_output(i).dtype = trt.float16
         begin = time.time()
-        plan = builder.build_serialized_network(network, config)
+        kept = f"{os.path.splitext(path)[0]}-{prompt}-{os.environ.get('TENSORWRIGHT_NUM_THREADS', '')}-{library_digest()}.plan"
+        if not os.path.exists(kept):
+            plan = builder.build_serialized_network(network, config)
+            with open(kept, "wb") as file:
+                file.write(plan)
         self.build_s = time.time() - begin
-        if os.environ.get("PLAN"):
-            open(os.environ["PLAN"], "wb").write(plan)
-        self.engine = trt.Runtime(logger).deserialize_cuda_engine(plan)
-        del plan
+        with open(kept, "rb") as file:
+            self.engine = trt.Runtime(logger).deserialize_cuda_engine(file.read())
         self.gpu, self.capacity, self.logits = gpu, capacity, None
         self.room = {}
         if gpu:
@@ -179,103 +197,6 @@ class Ours:
         print(f"{tokens} tokens: {len(ordered)} layers, {sum(t for t, _ in ordered):.0f} us one by one")
         for t, layer in ordered[:24]:
             print(f"{t:8.2f} us {layer[:120]}")
-
-
-class OnnxRuntime:
-    def __init__(self, path, shape, capacity, prompt, dtype, threads):
-        import onnxruntime as ort
-        options = ort.SessionOptions()
-        options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-        begin = time.time()
-        self.session = ort.InferenceSession(path, options, ["CPUExecutionProvider"])
-        self.build_s, self.capacity, self.past = time.time() - begin, capacity, 0
-        cache = (1, shape.groups, capacity, shape.size)
-        self.caches = {f"{i}.{k}": ort.OrtValue.ortvalue_from_numpy(np.zeros(cache, dtype)) for i in range(shape.layers) for k in ("key", "value")}
-        self.logits = ort.OrtValue.ortvalue_from_numpy(np.zeros((1, 1, shape.vocabulary), dtype))
-
-    def bound(self, ids):
-        binding, s = self.session.io_binding(), len(ids)
-        binding.bind_cpu_input("input_ids", np.array([ids], np.int64))
-        binding.bind_cpu_input("position_ids", np.arange(self.past, self.past + s, dtype=np.int64)[None])
-        mask = np.zeros((1, self.capacity), np.int64)
-        mask[:, :self.past + s] = 1
-        binding.bind_cpu_input("attention_mask", mask)
-        for name, value in self.caches.items():
-            binding.bind_ortvalue_input("past_key_values." + name, value)
-            binding.bind_ortvalue_output("present." + name, value)
-        binding.bind_ortvalue_output("logits", self.logits)
-        return binding
-
-    def begin(self, ids):
-        self.past = 0
-        return self.step(ids)
-
-    def step(self, ids):
-        binding = self.bound(ids)
-        self.past += len(ids)
-        self.session.run_with_iobinding(binding)
-        return self.logits.numpy().reshape(-1)
-
-    def prepare(self, past):
-        self.past = past
-        binding = self.bound([5])
-        return lambda: self.session.run_with_iobinding(binding)
-
-    def prompt(self, ids):
-        self.past = 0
-        binding = self.bound(ids)
-        return lambda: self.session.run_with_iobinding(binding)
-
-
-class OnnxRuntimeGenai:
-    """Its Generator, by tokens that are given to it; the same model with batches and caches of any size beside the other."""
-
-    def __init__(self, path, shape, capacity, prompt, dtype, threads):
-        import onnxruntime_genai as genai
-        folder = os.path.join(os.path.dirname(path), "open")
-        names = {f"{a}_{k}_names": f"{b}.%d.{k}" for a, b in (("past", "past_key_values"), ("present", "present")) for k in ("key", "value")}
-        sides = [{n: v for n, v in names.items() if n.startswith(a)} for a in ("past", "present")]
-        made = {"filename": "model.onnx", "session_options": {"intra_op_num_threads": threads, "provider_options": []}, "head_size": shape.size, "hidden_size": shape.width,
-                "num_attention_heads": shape.heads, "num_key_value_heads": shape.groups, "num_hidden_layers": shape.layers,
-                "inputs": {**{n: n for n in ("input_ids", "attention_mask", "position_ids")}, **sides[0]}, "outputs": {"logits": "logits", **sides[1]}}
-        ends = {n: 0 for n in ("bos_token_id", "eos_token_id", "pad_token_id")}
-        config = {"model": {"type": "llama", **ends, "vocab_size": shape.vocabulary, "context_length": capacity, "decoder": made},
-                  "search": {"max_length": capacity, "past_present_share_buffer": True, "do_sample": False}}
-        with open(os.path.join(folder, "genai_config.json"), "w", encoding="utf-8") as file:
-            json.dump(config, file)
-        begin = time.time()
-        self.model = genai.Model(folder)
-        self.build_s, self.new = time.time() - begin, lambda: genai.Generator(self.model, parameters)
-        parameters = genai.GeneratorParams(self.model)
-        parameters.set_search_options(max_length=capacity)
-
-    def begin(self, ids):
-        self.generator = self.new()
-        return self.step(ids)
-
-    def step(self, ids):
-        self.generator.append_tokens(ids)
-        return np.array(self.generator.get_logits()).reshape(-1)
-
-    def prepare(self, past):
-        self.begin([5] * past)
-
-        def run():
-            self.generator.rewind_to(past)
-            self.generator.append_tokens([5])
-        return run
-
-    def prompt(self, ids):
-        self.begin(ids)
-
-        def run():
-            self.generator.rewind_to(0)
-            self.generator.append_tokens(ids)
-        return run
-
-
-# On the CPU.
-PEERS = {"onnxruntime": OnnxRuntime, "onnxruntime_genai": OnnxRuntimeGenai}
 
 
 class Torch:
@@ -419,31 +340,38 @@ def on_gpu(name, options, folder):
     return row
 
 
-def seconds_of(run, least):
-    """Of one run, the median of as many as take `least` seconds."""
+def seconds_of(run, least, clock):
+    """Of one run, the median of as many as take `least` seconds. What `run.before` does is not counted."""
+    before = getattr(run, "before", lambda: None)
+    before()
     run()
     taken, begin = [], time.perf_counter()
     while not taken or time.perf_counter() - begin < least:
-        start = time.perf_counter()
+        before()
+        start = clock()
         run()
-        taken.append(time.perf_counter() - start)
+        taken.append(clock() - start)
     return statistics.median(taken)
 
 
 def serve(pipe, kind, arguments):
-    """A contender in a process of its own: answers calls."""
+    """A contender in a process of its own: answers calls. What fails is an answer, too."""
     threads = arguments.pop("threads")
     os.environ["TENSORWRIGHT_NUM_THREADS"] = str(threads)
     os.environ["TENSORWRIGHT_DEVICE"] = "cpu"
-    model = Ours(**arguments, gpu=False) if kind == "ours" else PEERS[kind](**arguments, threads=threads)
-    pipe.send(model.build_s)
-    while True:
-        call, *given = pipe.recv()
-        if call == "time":
-            what, value, seconds = given
-            pipe.send(seconds_of(model.prepare(value) if what == "step" else model.prompt(value), seconds))
-        else:
-            pipe.send(getattr(model, call)(*given))
+    try:
+        model = Ours(**arguments, gpu=False) if kind == "ours" else PEERS[kind](**arguments, threads=threads)
+        pipe.send(model.build_s)
+        while True:
+            call, *given = pipe.recv()
+            if call == "time":
+                what, value, seconds, clock = given
+                pipe.send(seconds_of(model.prepare(value) if what == "step" else model.prompt(value), seconds, CLOCKS[clock]))
+            else:
+                pipe.send(getattr(model, call)(*given))
+    except BaseException as error:
+        pipe.send(RuntimeError(f"{kind}: {error!r}"))
+        raise
 
 
 class Remote:
@@ -452,13 +380,19 @@ class Remote:
         self.process = multiprocessing.get_context("fork").Process(target=serve, args=(theirs, kind, dict(arguments)), daemon=True)
         self.process.start()
         theirs.close()
-        self.build_s = self.pipe.recv()
+        self.build_s = self._answer()
         os.kill(self.process.pid, signal.SIGSTOP)
+
+    def _answer(self):
+        answer = self.pipe.recv()
+        if isinstance(answer, RuntimeError):
+            raise answer
+        return answer
 
     def call(self, *what):
         os.kill(self.process.pid, signal.SIGCONT)
         self.pipe.send(what)
-        answer = self.pipe.recv()
+        answer = self._answer()
         os.kill(self.process.pid, signal.SIGSTOP)
         return answer
 
@@ -467,28 +401,33 @@ class Remote:
         self.process.join()
 
 
-def read_rate(threads, seconds=0.6):
-    """Bytes a second that so many processes read from memory together."""
+def memory_rates(threads, clock, seconds=0.3):
+    """Bytes a second that so many processes read from memory together, and copy (what is read and what is written)."""
     def one(pipe):
-        x = np.ones(16 << 20, np.uint64)
-        np.bitwise_or.reduce(x)
-        pipe.send(0)
-        pipe.recv()
-        count, begin = 0, time.perf_counter()
-        while time.perf_counter() - begin < seconds:
-            np.bitwise_or.reduce(x)  # the fastest reader that NumPy has
-            count += 1
-        pipe.send(count * x.nbytes / (time.perf_counter() - begin))
+        x, y = np.ones(16 << 20, np.uint64), np.ones(16 << 20, np.uint64)
+        # The fastest reader that NumPy has.
+        for work, size in ((lambda: np.bitwise_or.reduce(x), x.nbytes), (lambda: np.copyto(y, x), 2 * x.nbytes)):
+            work()
+            pipe.send(0)
+            pipe.recv()
+            count, begin, start = 0, time.perf_counter(), clock()
+            while time.perf_counter() - begin < seconds:
+                work()
+                count += 1
+            pipe.send(count * size / (clock() - start))
     pipes = []
     for _ in range(threads):
         mine, theirs = multiprocessing.Pipe()
         multiprocessing.get_context("fork").Process(target=one, args=(theirs,), daemon=True).start()
         pipes.append(mine)
-    for pipe in pipes:
-        pipe.recv()
-    for pipe in pipes:
-        pipe.send(0)
-    return sum(pipe.recv() for pipe in pipes)
+    rates = []
+    for _ in range(2):
+        for pipe in pipes:
+            pipe.recv()
+        for pipe in pipes:
+            pipe.send(0)
+        rates.append(sum(pipe.recv() for pipe in pipes))
+    return rates
 
 
 def greedy(call, prompt, count):
@@ -513,24 +452,29 @@ def on_cpu(name, options, threads, folder):
            "logits_error": {kind: float(np.abs(first - wanted).max() / np.abs(wanted).max()) for kind, (_, wanted) in said.items()},
            "build_s": {k: m.build_s for k, m in models.items()}}
     for kind, (right, _) in said.items():
-        if tokens != right:
+        if tokens != right and not rounds_more(kind, options.bits):
             print(f"{name}: {kind} has other tokens: {tokens} {right}, logits by {row['logits_error'][kind]:.2e}")
     times = {(what, kind): [] for what in ("step", "prefill") for kind in models}
     rates, prompt = [], rng.integers(0, shape.vocabulary, options.prompt).tolist()
     for number in range(options.rounds):
-        rates.append(read_rate(threads))
-        for what, value in (("step", options.past), ("prefill", prompt)):
+        rates.append(memory_rates(threads, CLOCKS[options.clock]))
+        for what, value in (("step", options.past), ("prefill", prompt))[:1 if options.skip_prefill else 2]:
             for kind in (list(models) if number % 2 else list(models)[::-1]):
-                times[what, kind].append(models[kind].call("time", what, value, options.seconds))
+                times[what, kind].append(models[kind].call("time", what, value, options.seconds, options.clock))
     for m in models.values():
         m.end()
     bytes_read = shape.weights * (options.bits / 8 + 4 / options.block if options.bits else 4) + (0 if not options.bits or not shape.tied else shape.width * shape.vocabulary * 4)
-    row["floor_ms"] = bytes_read / statistics.median(rates) * 1e3
-    for what in ("step", "prefill"):
+    read, copied = (statistics.median(r) for r in zip(*rates))
+    row["floor_ms"], row["copy_floor_ms"] = bytes_read / read * 1e3, bytes_read / copied * 1e3
+    for what in ("step", "prefill")[:1 if options.skip_prefill else 2]:
         row[what + "_ms"] = {k: statistics.median(times[what, k]) * 1e3 for k in models}
-        # Over the best of them in each round.
-        row[what + "_ratio"] = statistics.median(min(others) / a for a, *others in zip(*(times[what, k] for k in models)))
-    row["over_floor"] = row["step_ms"]["ours"] / row["floor_ms"]
+        # Over the best of them in each round, of those that round no more than ours and of the others.
+        for name, rounds in (("_ratio", False), ("_ratio_rounded", True)):
+            if kinds := [k for k in options.peers if rounds_more(k, options.bits) == rounds]:
+                row[what + name] = statistics.median(min(others) / a for a, *others in zip(*(times[what, k] for k in ("ours", *kinds))))
+    # Others on the machine change all of a round together.
+    for name, which in (("over_floor", 0), ("over_copy_floor", 1)):
+        row[name] = statistics.median(t * r[which] / bytes_read for t, r in zip(times["step", "ours"], rates))
     return row
 
 
@@ -547,7 +491,10 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--gpu", action="store_true")
-    parser.add_argument("--peers", default="onnxruntime", help="on the CPU: of onnxruntime, onnxruntime_genai; several with commas")
+    parser.add_argument("--peers", default="onnxruntime", help=f"on the CPU: of {', '.join(PEERS)}; several with commas")
+    parser.add_argument("--clock", choices=sorted(CLOCKS), default="wall")
+    parser.add_argument("--keep", help="a folder for models and engines")
+    parser.add_argument("--skip-prefill", action="store_true", help="tokens alone (CPU)")
     parser.add_argument("--skip-peers", action="store_true", help="ours alone (GPU)")
     parser.add_argument("--profile", action="store_true", help="our layers by time (GPU)")
     parser.add_argument("--json")
@@ -556,16 +503,19 @@ def main():
     unknown = [p for p in options.peers if p not in PEERS]
     if unknown:
         parser.error(f"--peers: {unknown[0]} is none (known: {', '.join(PEERS)})")
+    if options.clock == "cpu" and options.threads != "1":
+        parser.error("--clock cpu is for one thread (--threads 1): the time of several is no time that a token takes")
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for name in options.shapes:
-            at = os.path.join(folder, name)
-            decoder.write(decoder.SHAPES[name], at, options.capacity, np.float16 if options.gpu else np.float32, options.bits, options.block)
+            at = os.path.join(options.keep or folder, f"{name}-{options.bits}-{options.block}-{options.capacity}")
+            if not os.path.exists(os.path.join(at, "model.onnx")):
+                decoder.write(decoder.SHAPES[name], at, options.capacity, np.float16 if options.gpu else np.float32, options.bits, options.block)
             if options.gpu:
                 rows.append(on_gpu(name, options, at))
                 print(json.dumps(rows[-1]), flush=True)
                 continue
-            if "onnxruntime_genai" in options.peers:
+            if "onnxruntime_genai" in options.peers and not os.path.exists(os.path.join(at, "open", "model.onnx")):
                 decoder.write(decoder.SHAPES[name], os.path.join(at, "open"), options.capacity, np.float32, options.bits, options.block, "batch")
             for threads in map(int, options.threads.split(",")):
                 rows.append(on_cpu(name, options, threads, at))
@@ -575,7 +525,7 @@ def main():
             import torch
             facts = header(torch.cuda.get_device_name(0), versions={"torch": torch.__version__})
         else:
-            versions = {p: importlib.metadata.version(p.replace("_", "-")) for p in options.peers}
+            versions = {p: importlib.metadata.version(PACKAGES.get(p, p)) for p in options.peers}
             facts = header(cpu_name(), versions=versions)
         write_record(options.json, {**facts, "rows": rows})
 

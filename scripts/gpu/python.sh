@@ -32,7 +32,7 @@ stage() {
     protoc -Ipython/tensorwright/serve --descriptor_set_out="$folder/python/tensorwright/serve/kserve.desc" kserve.proto
     cp test/python/*.py "$folder/test/python/"
     cp examples/digits/*.{bin,onnx} "$folder/examples/digits/"
-    cp bench/{plugin_networks,record,generation,serving_generation,decoding_steps}.py "$folder/"
+    cp bench/{plugin_networks,record,generation,generation_peers,serving_generation,decoding_steps}.py "$folder/"
     cp -r bench/models "$folder/bench_models"
     cp scripts/gpu/python.sh "$folder/"
     git rev-parse HEAD >"$folder/commit"

@@ -110,6 +110,9 @@ void cases(CaseList& list)
                     {.k = 160, .n = 70, .bits = bits, .x = DataType::kHalf, .scales = DataType::kHalf});
             product(list, of + "_variable", {m}, {.k = 70, .n = 33, .bits = bits, .zeros = true, .isConstant = false});
         }
+        for (int64_t m : {1, 3, 20}) // longer than what stays in L1
+            product(list, name + "_pieces" + std::to_string(m), {m},
+                    {.k = 4500, .n = 40, .bits = bits, .zeros = m == 3, .bias = m == 20});
         product(list, name + "_groups", {4}, {.k = 150, .n = 40, .bits = bits, .zeros = true, .groups = true});
         product(list, name + "_groups_half", {1},
                 {.k = 150, .n = 40, .bits = bits, .x = DataType::kHalf, .bias = true, .groups = true});

@@ -23,9 +23,12 @@ using kernels::jit::Isa;
 using kernels::jit::NbitForm;
 using kernels::jit::NbitKernel;
 
-constexpr int64_t kMostBlock = 256;                      // whose sums of integers fit
-constexpr int kNowhere = -1;                             // behind the last number of a block
-constexpr int64_t kMostSums = 9 * 16, kMostColumns = 32; // of a kernel, of a group
+constexpr int64_t kMostBlock = 256; // whose sums of integers fit
+// Of weights and x: what a group reads of a piece, so that x stays in L1 from group to group. Weights lie in the order in
+// which they are read: pieces of k, in each the groups of columns.
+constexpr int64_t kPieceBytes = 26 << 10;
+constexpr int kNowhere = -1;         // behind the last number of a block
+constexpr int64_t kMostColumns = 32; // of a group
 
 // Every weight at its place: blocks of the kernel, each of numbers that share a scale.
 struct Blocks
@@ -85,8 +88,15 @@ struct Packed
 {
     NbitForm form;
     Blocks blocks;
-    int64_t groupBytes = 0;
+    int64_t blockBytes = 0, groups = 0;
+    int64_t piece = 0; // blocks
     device::PackedFloats memory;
+
+    int64_t blocksOf(int64_t first) const { return std::min(piece, blocks.count() - first); } // of the piece from there
+    std::byte* at(int64_t first, int64_t group) const
+    {
+        return reinterpret_cast<std::byte*>(memory.data()) + (first * groups + group * blocksOf(first)) * blockBytes;
+    }
 };
 using PackedPtr = std::shared_ptr<Packed const>;
 
@@ -166,16 +176,18 @@ Result<PackedPtr> pack(Problem const& p, int64_t lanes, int vectors, PackedConst
                         {a.k, a.bits, a.block, lanes, form.limbs, address(kScales), address(kZeros), address(kGroups),
                          int64_t(p.inputs[kScales].type)}};
     return packed.get<Packed>(*p.inputs[kWeights].constant, recipe, [&]() -> Result<Packed> {
-        Packed made{form, std::move(blocks), 0, {}};
-        int64_t const n = p.inputs[kScales].dims[0], blockBytes = form.columnBytes() * lanes;
-        made.groupBytes = made.blocks.count() * blockBytes;
-        made.memory = device::PackedFloats(divideUp(n, lanes) * made.groupBytes / 4);
+        Packed made{form, std::move(blocks), form.columnBytes() * lanes, divideUp(p.inputs[kScales].dims[0], lanes), 0,
+                    {}};
+        made.piece = std::max<int64_t>(kPieceBytes / (made.blockBytes + form.rowBytes()), 1);
+        int64_t const count = made.blocks.count(), sizeBytes = made.groups * count * made.blockBytes;
+        made.memory = device::PackedFloats(sizeBytes / 4);
         if (!made.memory.data())
-            return failedAllocation("no memory for {} bytes of packed weights", divideUp(n, lanes) * made.groupBytes);
-        auto* at = reinterpret_cast<std::byte*>(made.memory.data());
-        for (int64_t first = 0; first < n; first += lanes)
-            for (int64_t block = 0; block < made.blocks.count(); ++block, at += blockBytes)
-                packBlock(p, a, made, first, lanes, block, at);
+            return failedAllocation("no memory for {} bytes of packed weights", sizeBytes);
+        for (int64_t first = 0; first < count; first += made.piece)
+            for (int64_t group = 0; group < made.groups; ++group)
+                for (int64_t block = 0; block < made.blocksOf(first); ++block)
+                    packBlock(p, a, made, group * lanes, lanes, first + block,
+                              made.at(first, group) + block * made.blockBytes);
         return made;
     });
 }
@@ -196,7 +208,8 @@ public:
     bool readsConstant(size_t i) const override { return i == kX || i == kBias; }
     int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override
     {
-        return roundUp(in[kX].count() / attrs_.k * rowBytes(), 64);
+        int64_t const rows = in[kX].count() / attrs_.k;
+        return limbsBytes(rows) + packed_->groups * heightOf(rows) * columns() * int64_t(sizeof(float));
     }
     Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
                                                     std::span<TensorRef const>) const override
@@ -204,8 +217,7 @@ public:
         auto made = std::make_shared<LimbsPrepared>();
         made->rows = in[kX].count() / attrs_.k;
         if (made->rows > 0) {
-            int64_t const tiles = divideUp(made->rows, NbitKernel::mostRows(isa_, factors_, packed_->form));
-            made->height = divideUp(made->rows, tiles);
+            made->height = heightOf(made->rows);
             int64_t const last = made->rows - (divideUp(made->rows, made->height) - 1) * made->height;
             TW_ASSIGN(made->kernel, NbitKernel::emit(isa_, factors_, packed_->form, int(made->height)));
             TW_ASSIGN(made->last, NbitKernel::emit(isa_, factors_, packed_->form, int(last)));
@@ -216,7 +228,7 @@ public:
     {
         auto const& prepared = *static_cast<LimbsPrepared const*>(args.prepared);
         TensorRef const &x = args.inputs[kX], &y = args.outputs[0];
-        int64_t const rows = prepared.rows, n = y.dims[y.dims.rank - 1], lanes = columns();
+        int64_t const rows = prepared.rows, n = y.dims[y.dims.rank - 1];
         if (rows == 0 || n == 0)
             return {};
         auto* const limbs = static_cast<std::byte*>(args.workspace);
@@ -226,19 +238,19 @@ public:
                 split(x, row, prepared, limbs);
         else
             args.workers->run(rows, [&](int64_t row, int) { split(x, row, prepared, limbs); });
-        // A part has neighbouring groups of columns, whose weights stay in L2 from tile to tile; enough parts that none
-        // waits long for another.
-        constexpr int64_t kPartBytes = 256 << 10, kLeastBytes = 32 << 10;
-        int64_t const groups = divideUp(n, lanes), workers = args.workers->count();
-        int64_t const bytes = groups * packed_->groupBytes;
-        int64_t const most = rows > prepared.height ? divideUp(bytes, kPartBytes) : 4 * workers;
+        // A part has neighbouring groups of columns: of many rows as many as L2 keeps from tile to tile, of few rows so many
+        // that they are worth the splits of their work, yet few enough that a worker that is done waits a moment only.
+        constexpr int64_t kTilesBytes = 256 << 10, kStreamBytes = 128 << 10, kLeastBytes = 32 << 10;
+        int64_t const groups = packed_->groups, workers = args.workers->count();
+        int64_t const bytes = groups * packed_->blocks.count() * packed_->blockBytes;
+        int64_t const most = divideUp(bytes, rows > prepared.height ? kTilesBytes : kStreamBytes);
         int64_t const parts = std::clamp(std::max(most, workers), int64_t(1),
                                          std::min(groups, std::max<int64_t>(bytes * rows / kLeastBytes, 1)));
         TensorRef const bias = args.inputs.size() > kBias ? args.inputs[kBias] : TensorRef{};
+        auto* const sums = reinterpret_cast<float*>(limbs + limbsBytes(rows));
         args.workers->run(parts, [&](int64_t part, int) {
             for (int64_t row = 0; row < rows; row += prepared.height)
-                for (int64_t g = groups * part / parts; g < groups * (part + 1) / parts; ++g)
-                    tile(prepared, row, g, limbs, bias, y);
+                tile(prepared, row, groups * part / parts, groups * (part + 1) / parts, limbs, sums, bias, y);
         });
         return {};
     }
@@ -246,6 +258,12 @@ public:
 private:
     int64_t columns() const { return packed_->form.vectors * kernels::jit::vectorWidth(isa_); } // of a group
     int64_t rowBytes() const { return packed_->blocks.count() * packed_->form.rowBytes(); }
+    int64_t limbsBytes(int64_t rows) const { return roundUp(rows * rowBytes(), 64); }
+    int64_t heightOf(int64_t rows) const // of tiles
+    {
+        int64_t const tiles = divideUp(rows, NbitKernel::mostRows(isa_, factors_, packed_->form));
+        return tiles == 0 ? 0 : divideUp(rows, tiles);
+    }
 
     // A row of x into its tile.
     void split(TensorRef const& x, int64_t row, LimbsPrepared const& prepared, std::byte* to) const
@@ -284,15 +302,27 @@ private:
         }
     }
 
-    void tile(LimbsPrepared const& prepared, int64_t row, int64_t group, std::byte const* limbs, TensorRef const& bias,
-              TensorRef const& y) const
+    // Rows from `row` on by the groups [begin, end), whose sums have places of their own.
+    void tile(LimbsPrepared const& prepared, int64_t row, int64_t begin, int64_t end, std::byte const* limbs,
+              float* sums, TensorRef const& bias, TensorRef const& y) const
     {
-        int64_t const lanes = columns(), n = y.dims[y.dims.rank - 1], first = group * lanes,
-                      count = std::min(lanes, n - first), height = std::min(prepared.height, prepared.rows - row);
-        float sums[kMostSums], added[kMostColumns] = {};
-        (height == prepared.height ? prepared.kernel : prepared.last)(
-            {reinterpret_cast<std::byte const*>(packed_->memory.data()) + group * packed_->groupBytes,
-             limbs + row * rowBytes(), sums, packed_->blocks.count()});
+        int64_t const height = std::min(prepared.height, prepared.rows - row), lanes = columns();
+        NbitKernel const& kernel = height == prepared.height ? prepared.kernel : prepared.last;
+        sums += begin * prepared.height * lanes;
+        std::byte const* const x = limbs + row * rowBytes();
+        for (int64_t first = 0; first < packed_->blocks.count(); first += packed_->piece)
+            kernel({packed_->at(first, begin), x + first * height * packed_->form.rowBytes(), sums,
+                    packed_->blocksOf(first), end - begin, first});
+        for (int64_t group = begin; group < end; ++group, sums += height * lanes)
+            store(row, height, group * lanes, sums, bias, y);
+    }
+
+    // A group's sums into its columns, from `first` on.
+    void store(int64_t row, int64_t height, int64_t first, float const* sums, TensorRef const& bias,
+               TensorRef const& y) const
+    {
+        int64_t const lanes = columns(), n = y.dims[y.dims.rank - 1], count = std::min(lanes, n - first);
+        float added[kMostColumns] = {};
         for (int64_t j = 0; bias.data && j < count; ++j)
             added[j] = float(bias.get(first + j));
         withFloat(y.type, [&](auto element) {

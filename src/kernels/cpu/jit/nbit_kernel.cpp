@@ -25,32 +25,42 @@ public:
 
     void emit()
     {
-        Xbyak::Label block, done;
-        c.mov(blocks_, c.ptr[args_ + int(offsetof(NbitArgs, blocks))]);
-        c.mov(w_, c.ptr[args_ + int(offsetof(NbitArgs, weights))]);
-        c.mov(x_, c.ptr[args_ + int(offsetof(NbitArgs, x))]);
-        for (int i = 0; i < rows_ * f.vectors; ++i)
-            c.zero(i);
+        Xbyak::Label group, starts, block, ends;
+        c.mov(w_, member(offsetof(NbitArgs, weights)));
+        c.mov(sums_, member(offsetof(NbitArgs, sums)));
+        c.mov(groups_, member(offsetof(NbitArgs, groups)));
         if (masks())
             fill(mask(), 0x01010101u * ((1u << bitsOfPlane()) - 1));
         if (isPairs() && c.avx512()) {
             fill(ones(), 0x00010001);
             fill(ones() + 1, 0x00100010);
         }
+        c.L(group);
+        c.mov(x_, member(offsetof(NbitArgs, x)));
+        c.mov(blocks_, member(offsetof(NbitArgs, blocks)));
+        for (int i = 0; i < totals(); ++i)
+            c.zero(i);
+        c.cmp(member(offsetof(NbitArgs, adds)), 0);
+        c.je(starts);
+        for (int i = 0; i < totals(); ++i)
+            c.vmovups(c.vec(i), c.ptr[sums_ + i * c.vectorBytes()]);
+        c.L(starts);
         c.test(blocks_, blocks_);
-        c.jz(done, c.T_NEAR);
+        c.jz(ends, c.T_NEAR);
         c.align(32);
         c.L(block);
-        for (int i = rows_ * f.vectors; i < raw_; ++i)
+        for (int i = totals(); i < raw_; ++i)
             c.zero(i);
         products();
         endOfBlock();
         c.dec(blocks_);
         c.jnz(block, c.T_NEAR);
-        c.L(done);
-        c.mov(x_, c.ptr[args_ + int(offsetof(NbitArgs, sums))]);
-        for (int i = 0; i < rows_ * f.vectors; ++i)
-            c.vmovups(c.ptr[x_ + i * c.vectorBytes()], c.vec(i));
+        c.L(ends);
+        for (int i = 0; i < totals(); ++i)
+            c.vmovups(c.ptr[sums_ + i * c.vectorBytes()], c.vec(i));
+        c.add(sums_, totals() * c.vectorBytes());
+        c.dec(groups_);
+        c.jnz(group, c.T_NEAR);
         c.vzeroupper();
         c.ret();
     }
@@ -63,7 +73,11 @@ private:
     int unroll_ = 1;
     int const raw_; // behind the sums
     Xbyak::Reg64 const args_ = Xbyak::util::rdi, w_ = Xbyak::util::rsi, x_ = Xbyak::util::rdx,
-                       blocks_ = Xbyak::util::rcx, loop_ = Xbyak::util::r8;
+                       blocks_ = Xbyak::util::rcx, loop_ = Xbyak::util::r8, sums_ = Xbyak::util::r9,
+                       groups_ = Xbyak::util::r10;
+
+    Xbyak::Address member(size_t at) const { return c.qword[args_ + int(at)]; }
+    int totals() const { return rows_ * f.vectors; }
 
     bool isPairs() const { return factors_ == Factors::kBytePairs; }
     // Products of pairs are summed in 16 bits, for which weights of 8 are too large: they go in as two of 4.

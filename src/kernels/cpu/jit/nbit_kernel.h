@@ -37,10 +37,12 @@ struct NbitForm
 
 struct NbitArgs
 {
-    void const* weights;
-    void const* x;
-    float* sums; // [rows, columns of a group], overwritten
+    void const* weights; // of `groups` groups, one behind the other, `blocks` blocks each
+    void const* x;       // of the same blocks
+    float* sums;         // [groups, rows, columns of a group]
     int64_t blocks;
+    int64_t groups; // > 0
+    int64_t adds;   // to what the sums are; 0: they are overwritten
 };
 
 // Factors: kByteDots, kByteDotsWide (jit/factors.h) or kBytePairs.

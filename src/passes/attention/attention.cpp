@@ -226,6 +226,11 @@ std::optional<ir::Shape> shapeFor(StridedView const& view, ops::attention::Opera
     int64_t const heads = sizes[1].value(), size = sizes[3].value();
     ir::Dim const total = volume(view.source->shape);
     bool const oneHead = heads == 1;
+    if (oneHead && view.source->shape == sizes &&
+        isInOrder(view, sizes)) { // as it is: a cache that is in pages has four dimensions
+        o = {};
+        return sizes;
+    }
     if (rowStride.isConst() && !rows.is(1) && (headStride.isConst() || oneHead)) {
         o.offset = view.offset;
         o.headStride = oneHead ? 0 : headStride.value();
@@ -259,6 +264,8 @@ std::optional<AttentionOperand> fitted(StridedView view, bool turned, ir::Shape 
     AttentionOperand found;
     if (turned)
         permute(view, {0, 1, 3, 2});
+    if (auto& heads = view.dimensions[1]; heads.empty() && !wanted[1].is(1)) // a product repeats its one head
+        heads = {{wanted[1], 0}};
     if (!(view.sizes() == wanted) || !(view.stride(3).is(1) || wanted[3].is(1)))
         return std::nullopt;
     if (auto& heads = view.dimensions[1]; shared) {

@@ -223,6 +223,87 @@ bool operator==(Dim const& a, Dim const& b)
     return true;
 }
 
+namespace {
+
+// A term, or the constant without atoms.
+using Product = std::pair<int64_t, std::vector<AtomPtr>>;
+
+// The term that comes first: more atoms before fewer, then by the keys. Of two products of terms the first come of the first, so
+// that what is divided step by step loses its first term each time.
+Product leading(Dim::Expr const& e)
+{
+    Product first{e.constant, {}};
+    auto keyLess = [](AtomPtr const& x, AtomPtr const& y) { return x->key < y->key; };
+    for (auto const& [key, t] : e.terms)
+        if (t.atoms.size() > first.second.size() ||
+            (t.atoms.size() == first.second.size() &&
+             std::ranges::lexicographical_compare(t.atoms, first.second, keyLess)))
+            first = {t.coefficient, t.atoms};
+    return first;
+}
+
+// a / b without a rest.
+std::optional<Product> quotient(Product a, Product const& b)
+{
+    bool const isBeyond = b.first == -1 && a.first == INT64_MIN; // its opposite does not exist
+    if (b.first == 0 || isBeyond || a.first % b.first != 0)
+        return std::nullopt;
+    for (AtomPtr const& d : b.second) {
+        auto const it = std::ranges::find_if(a.second, [&](AtomPtr const& r) { return r->key == d->key; });
+        if (it == a.second.end())
+            return std::nullopt;
+        a.second.erase(it);
+    }
+    a.first /= b.first;
+    return a;
+}
+
+void addProduct(Dim::Expr& e, Product const& p)
+{
+    if (p.second.empty())
+        e.constant = addSat(e.constant, p.first);
+    else
+        addTerm(e, p.first, p.second);
+}
+
+// Steps of a division beyond one for each term: (N^4 - 1) / (N - 1) has more terms than what is divided.
+constexpr size_t kMaxFurtherSteps = 16;
+// Coefficients of what is divided by several terms: products of two of them do not saturate.
+constexpr int64_t kMaxDividedCoefficient = int64_t(1) << 31;
+
+bool isSmall(Dim::Expr const& e)
+{
+    auto isSmallNumber = [](int64_t c) { return c > -kMaxDividedCoefficient && c < kMaxDividedCoefficient; };
+    return isSmallNumber(e.constant) &&
+           std::ranges::all_of(e.terms, [&](auto const& t) { return isSmallNumber(t.second.coefficient); });
+}
+
+// num / den where it has no rest whatever the symbols are: (8*N*P + 8*N*s) / (2*P + 2*s) is 4*N.
+std::optional<Dim::Expr> quotient(Dim::Expr num, Dim::Expr const& den)
+{
+    Product const first = leading(den);
+    bool const isOneTerm = den.terms.size() + (den.constant != 0) == 1;
+    Dim::Expr q;
+    for (size_t left = num.terms.size() + kMaxFurtherSteps; num.constant != 0 || !num.terms.empty(); --left) {
+        auto const part = left > 0 && (isOneTerm || isSmall(num)) ? quotient(leading(num), first) : std::nullopt;
+        if (!part)
+            return std::nullopt;
+        addProduct(q, *part);
+        auto takeAway = [&](int64_t c, std::vector<AtomPtr> const& atoms) {
+            Product p{mulSat(mulSat(part->first, c), -1), part->second};
+            p.second.insert(p.second.end(), atoms.begin(), atoms.end());
+            std::ranges::sort(p.second, [](AtomPtr const& x, AtomPtr const& y) { return x->key < y->key; });
+            addProduct(num, p);
+        };
+        takeAway(den.constant, {});
+        for (auto const& [key, t] : den.terms)
+            takeAway(t.coefficient, t.atoms);
+    }
+    return q;
+}
+
+} // namespace
+
 Dim Dim::make(DimOp op, Dim const& a, Dim const& b)
 {
     if (a.isConst() && b.isConst()) {
@@ -246,43 +327,9 @@ Dim Dim::make(DimOp op, Dim const& a, Dim const& b)
     bool const isDiv = op == DimOp::kFloorDiv || op == DimOp::kCeilDiv;
     if (isDiv && b.is(1))
         return a;
-    if (isDiv && !b.is(0)) {
-        // Exact division: b is one term (coefficient * atoms) that divides every term of a.
-        Expr const num = a.toExpr();
-        Expr const den = b.toExpr();
-        bool const single = den.terms.empty() || (den.terms.size() == 1 && den.constant == 0);
-        int64_t const c = den.terms.empty() ? den.constant : den.terms.begin()->second.coefficient;
-        if (single && c != -1) { // INT64_MIN / -1 does not exist
-            std::vector<AtomPtr> const atoms =
-                den.terms.empty() ? std::vector<AtomPtr>{} : den.terms.begin()->second.atoms;
-            bool exact = atoms.empty() ? num.constant % c == 0 : num.constant == 0;
-            Expr out;
-            out.constant = exact && atoms.empty() ? num.constant / c : 0;
-            for (auto const& [key, t] : num.terms) {
-                if (!exact || t.coefficient % c != 0) {
-                    exact = false;
-                    break;
-                }
-                std::vector<AtomPtr> rest = t.atoms;
-                for (auto const& d : atoms) {
-                    auto it = std::ranges::find_if(rest, [&](AtomPtr const& r) { return r->key == d->key; });
-                    if (it == rest.end()) {
-                        exact = false;
-                        break;
-                    }
-                    rest.erase(it);
-                }
-                if (exact) {
-                    if (rest.empty())
-                        out.constant = addSat(out.constant, t.coefficient / c);
-                    else
-                        addTerm(out, t.coefficient / c, rest);
-                }
-            }
-            if (exact)
-                return fromExpr(std::move(out));
-        }
-    }
+    if (isDiv && !b.is(0))
+        if (auto q = quotient(a.toExpr(), b.toExpr()))
+            return fromExpr(std::move(*q));
     bool const commutes = op == DimOp::kMax || op == DimOp::kMin || op == DimOp::kEqual;
     std::string sa = a.str(), sb = b.str();
     bool const swap = commutes && sb < sa;

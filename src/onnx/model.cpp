@@ -63,6 +63,18 @@ void ModelImporter::checkModel(tw_onnx::ModelProto const& model)
              "sparse initializers ('" + model.graph().sparse_initializer(0).values().name() + "') cannot be imported");
 }
 
+namespace {
+
+// A name of a dimension that is a number: exporters write '16' for what they took for a symbol once.
+std::optional<int> numberIn(std::string const& name)
+{
+    bool const isNumber =
+        !name.empty() && name.size() < 10 && name.find_first_not_of("0123456789") == std::string::npos;
+    return isNumber ? std::optional(std::stoi(name)) : std::nullopt;
+}
+
+} // namespace
+
 void ModelImporter::importInputs(tw_onnx::GraphProto const& graph)
 {
     for (auto const& input : graph.input()) {
@@ -100,7 +112,7 @@ void ModelImporter::importInputs(tw_onnx::GraphProto const& graph)
         Dims dims{type.shape().dim_size(), {}};
         for (int i = 0; i < dims.nbDims; ++i) {
             auto const& d = type.shape().dim(i);
-            int64_t const v = d.has_dim_value() ? d.dim_value() : -1;
+            int64_t const v = d.has_dim_value() ? d.dim_value() : numberIn(d.dim_param()).value_or(-1);
             if (v < -1 || v > INT32_MAX)
                 fail(ErrorCode::kINVALID_VALUE, fmt::format("{}: dimension {} is {}", what, i, v));
             dims.d[i] = int32_t(v);
@@ -110,7 +122,7 @@ void ModelImporter::importInputs(tw_onnx::GraphProto const& graph)
             fail(ErrorCode::kINVALID_GRAPH,
                  "the network refused " + what + " of shape " + describe(dims) + ": " + reason());
         for (int i = 0; i < dims.nbDims; ++i)
-            if (std::string const& param = type.shape().dim(i).dim_param(); !param.empty())
+            if (std::string const& param = type.shape().dim(i).dim_param(); !param.empty() && dims.d[i] < 0)
                 tensor->setDimensionName(i, cleanName(param).c_str());
         values()[name] = Value(*tensor, integers);
         tensorNames_.insert(name);
@@ -144,8 +156,8 @@ void ModelImporter::readSums(tw_onnx::GraphProto const& graph)
     OnnxNode ctx(*this, helper, {}, opset_);
     std::map<std::string, Size> sizes; // by their names: those of an input
     auto const sizeOf = [&](std::string const& word) -> std::optional<Size> {
-        if (word.find_first_not_of("0123456789") == std::string::npos && word.size() < 10)
-            return Size(std::stoll(word));
+        if (auto const number = numberIn(word))
+            return Size(*number);
         if (auto const it = sizes.find(word); it != sizes.end())
             return it->second;
         for (int i = 0; i < network().getNbInputs(); ++i) {

@@ -18,7 +18,7 @@ std::remove_pointer_t<Run> removeDead, dropExpansions, windowScores, activationB
     mergeMatmuls, mergeUnrolledProducts, mergeConvolutions, joinFunctions, sumIntoScatter, fuseActivation, fuseEpilogue,
     multiplyByReciprocals, fusePointwise, fuseExpandedDepthwise, copyConstantActivations, fuseGate, fuseNormMatmul,
     fuseMatmulNorm, fuseResultQuantization, moveQuantization, keepIntegerWeights, quantizeRanges, fuseQuantization,
-    fuseByteTables, lowerPrecision, shareNodes, shareConstants;
+    fuseByteTables, lowerPrecision, shareNodes, shareConstants, gatherToReshape;
 
 // Of quantize_ranges: whether the user has decided.
 bool wantsIntegers(ir::Graph const& g, PassContext const& ctx);

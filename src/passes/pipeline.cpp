@@ -23,6 +23,7 @@ std::vector<Pass> const& pipeline()
         {"inline_regions", inlineRegions, Form::kImported, Form::kImported, 1},
         {"fuse_scatter_reduction", fuseScatterReduction, Form::kImported, Form::kImported, 1},
         {"index_rows", indexRows, Form::kImported, Form::kImported, 1},
+        {"gather_to_reshape", gatherToReshape, Form::kImported, Form::kImported, 1},
         {"hoist_invariants", hoistInvariants, Form::kImported, Form::kImported, 1},
         {"count_conditions", countConditions, Form::kImported, Form::kImported, 1},
         {"iterate_gathers", iterateGathers, Form::kImported, Form::kImported, 1},

@@ -23,13 +23,14 @@ ir::Dim product(ir::Shape const& s, size_t begin, size_t end)
     return p;
 }
 
-bool throughShuffle(StridedView& view, ir::Node const& n)
+bool throughShuffle(StridedView& view, ir::Node const& n, bool bySizes)
 {
     auto const& a = n.attrsAs<ops::shuffle::Attrs>();
-    if (hasInput(n, 1))
+    bool const hasSizes = hasInput(n, 1);
+    if (hasSizes && !(bySizes && n.inputs[1]->content))
         return false;
     permute(view, a.firstTranspose);
-    if (a.hasReshape && !reshape(view, unpermuted(n.outputs[0]->shape, a.secondTranspose)))
+    if ((a.hasReshape || hasSizes) && !reshape(view, unpermuted(n.outputs[0]->shape, a.secondTranspose)))
         return false;
     permute(view, a.secondTranspose);
     return true;
@@ -227,7 +228,7 @@ bool reshape(StridedView& view, ir::Shape const& target)
     return true;
 }
 
-StridedView viewOf(ir::Value* v, int depth)
+StridedView viewOf(ir::Value* v, int depth, bool bySizes)
 {
     StridedView own{v, 0, std::vector<std::vector<StridedView::Run>>(v->shape.size()), {}};
     for (size_t d = 0; d < v->shape.size(); ++d)
@@ -239,8 +240,8 @@ StridedView viewOf(ir::Value* v, int depth)
     bool const isShuffle = n->op == &ops::shuffle::def(), isSlice = n->op == &ops::slice::def();
     if (!isShuffle && !isSlice && n->op != &ops::gather::def())
         return own;
-    StridedView view = viewOf(n->inputs[0], depth - 1);
-    if (!(isShuffle ? throughShuffle(view, *n) : isSlice ? throughSlice(view, *n) : throughGather(view, *n)))
+    StridedView view = viewOf(n->inputs[0], depth - 1, bySizes);
+    if (!(isShuffle ? throughShuffle(view, *n, bySizes) : isSlice ? throughSlice(view, *n) : throughGather(view, *n)))
         return own;
     view.nodes.push_back(n);
     return view;

@@ -27,8 +27,9 @@ struct StridedView
     ir::Dim stride(size_t d) const; // 0 for a size of 1; -1: there is no single one
 };
 
-// Through at most `depth` nodes; with depth 0 the value itself.
-StridedView viewOf(ir::Value* v, int depth);
+// Through at most `depth` nodes; with depth 0 the value itself. bySizes: through reshapes, too, whose dimensions are an input that inference
+// knows.
+StridedView viewOf(ir::Value* v, int depth, bool bySizes = false);
 void permute(StridedView& view, std::vector<int64_t> const& permutation); // empty: identity
 // The same elements in order under other dimensions; false where no runs can say it (the view is damaged then).
 bool reshape(StridedView& view, ir::Shape const& target);

@@ -50,6 +50,13 @@ TEST(Dim, ExactDivisionsVanish)
     EXPECT_EQ(ceilDiv(kN * kM + kN, kN), kM + 1);
     EXPECT_EQ(floorDiv(kN, 1), kN);
     EXPECT_FALSE(floorDiv(kN * 3, 2).isConst());
+    Dim const rows = kN + kM;
+    EXPECT_EQ(floorDiv(kN * rows * 64, rows * 16), kN * 4);
+    EXPECT_EQ(ceilDiv(rows * rows - 1, rows + 1), rows - 1);
+    EXPECT_EQ(floorDiv(kN * kN * kN - kM * kM * kM, kN - kM), kN * kN + kN * kM + kM * kM);
+    EXPECT_EQ(floorDiv(max(kN, kM) * rows - rows, rows), max(kN, kM) - 1);
+    for (Dim const& d : {floorDiv(rows * rows + 1, rows), floorDiv(rows * 3, rows * 2), floorDiv(rows * kN, rows + 1)})
+        EXPECT_EQ(d.str().find("floordiv"), 0u) << d.str() << ": there is a rest";
 }
 
 TEST(Dim, EvaluatesAsIntegersDo)

@@ -12,6 +12,7 @@ decoders = pytest.importorskip("decoders", reason="SKIP: there is no decoders.py
 import tensorwright  # noqa: E402
 
 import decoding  # noqa: E402
+import exported_decoders  # noqa: E402
 
 # Places that those models have at most, prompt and new tokens.
 LONGEST, NEW = 24, 12
@@ -66,6 +67,35 @@ def test_tokens(form, tmp_path):
     prompts = prompts_of(1, 5, 12, 1, 9, 2)
     wanted = [greedy(logits, p, NEW) for p in prompts]
     assert len({t for w in wanted for t in w}) > 3
+    assert [r.tokens for r in generator.generate(prompts, max_new_tokens=NEW)] == wanted
+
+
+@pytest.mark.parametrize("form", exported_decoders.FORMS)
+def test_tokens_of_todays_exporters(form, tmp_path):
+    spec = exported_decoders.FORMS[form]()
+    (tmp_path / "model.onnx").write_bytes(spec.data)
+    generator, logits = tensorwright.Generator(tmp_path / "model.onnx", slots=3, capacity=32, chunk=5, cache=False), reference(spec)
+    assert "caches paged" in repr(generator)
+    prompts = prompts_of(1, 5, 12, 1, 9, 2)
+    wanted = [greedy(logits, p, NEW) for p in prompts]
+    assert len({t for w in wanted for t in w}) > 3
+    assert [r.tokens for r in generator.generate(prompts, max_new_tokens=NEW)] == wanted
+
+
+@pytest.mark.parametrize("window", [0, 6])
+def test_files_of_transformers(window, tmp_path):
+    """Its folders have decode.onnx beside prefill.onnx, which is not needed where the first one takes any number of tokens."""
+    spec = exported_decoders.sdpa(56, "tuples", window, masked=False)
+    (tmp_path / "decode.onnx").write_bytes(exported_decoders.as_transformers_writes(spec, window))
+    (tmp_path / "prefill.onnx").write_bytes(b"")
+    if window:
+        with pytest.raises(ValueError, match="config.json beside the model has to say sliding_window"):
+            tensorwright.Generator(tmp_path, slots=3, capacity=32, cache=False)
+        (tmp_path / "config.json").write_text(json.dumps({"sliding_window": window}))
+    generator, logits = tensorwright.Generator(tmp_path, slots=3, capacity=32, chunk=5, cache=False), reference(spec)
+    assert "caches paged" in repr(generator) and generator.name == tmp_path.name
+    prompts = prompts_of(2, 5, 12, 1)
+    wanted = [greedy(logits, p, NEW) for p in prompts]
     assert [r.tokens for r in generator.generate(prompts, max_new_tokens=NEW)] == wanted
 
 

@@ -13,6 +13,7 @@ import tensorrt as trt
 
 onnxruntime = pytest.importorskip("onnxruntime")
 decoders = pytest.importorskip("decoders", reason="SKIP: there is no decoders.py, which writes the forms of exporters")
+import exported_decoders  # noqa: E402
 
 from tensorwright._model import Logger  # noqa: E402
 
@@ -125,12 +126,13 @@ def check(spec, engine, random, lengths, new, padded, in_place=True, batch=None)
             assert np.array_equal(turned(out[o])[b, :, n + new :], before[i][b, :, n + new :])  # nothing else is written
 
 
-GROWING = [f for f in decoders.FORMS if f not in ("t5", "onnx24")]
+FORMS = {**decoders.FORMS, **exported_decoders.FORMS}
+GROWING = [f for f in FORMS if f not in ("t5", "onnx24")]
 
 
 @pytest.mark.parametrize("form", GROWING)
 def test_form(form, monkeypatch):
-    spec = decoders.FORMS[form]()
+    spec = FORMS[form]()
     engine, random = Engine(spec.data, monkeypatch), np.random.default_rng(len(form))
     for name in engine.names:
         assert "past" not in name or tuple(engine.engine.get_tensor_shape(name))[2] in (CAPACITY, spec.encoder or CAPACITY)

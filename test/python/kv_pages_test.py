@@ -85,7 +85,7 @@ PAGED = [f for f in fixed.GROWING if f != "whisper"]
 
 @pytest.mark.parametrize("form", PAGED)
 def test_form(form, monkeypatch):
-    spec = decoders.FORMS[form]()
+    spec = fixed.FORMS[form]()
     engine, random = engine_of(spec.data, monkeypatch), np.random.default_rng(len(form))
     for lengths, new in (((0, 0, 0), 5), ((16, 31, 15), 1), ((7,), 1), ((42, 2), 6), ((47, 1, 11), 1), ((14, 30), 3)):
         check(spec, engine, random, lengths, new, padded=False, in_place=new != 3)

@@ -9,12 +9,14 @@ import pytest
 onnx = pytest.importorskip("onnx")
 ort = pytest.importorskip("onnxruntime")
 import decoders  # noqa: E402
+import exported_decoders  # noqa: E402
 import tensorrt as trt  # noqa: E402
 from onnx_attention_models import engine_of, held  # noqa: E402
 from onnx_microsoft_attention_test import todays  # noqa: E402
 from small import run  # noqa: E402
 
 STEPS, LONGEST = 12, 24
+FORMS = {**decoders.FORMS, **exported_decoders.FORMS}
 
 
 def feed_of(spec, ids, mask, past, encoder):
@@ -94,9 +96,9 @@ def kinds_of(engine):
     return [layer["LayerType"] for layer in layers]
 
 
-@pytest.mark.parametrize("form", decoders.FORMS)
+@pytest.mark.parametrize("form", FORMS)
 def test_tokens(form):
-    spec = decoders.FORMS[form]()
+    spec = FORMS[form]()
     engine, reference = engine_for(spec), runtime(spec.data)
     if form not in ("t5", "gemma"):  # inside of a conditional, and capped scores
         assert "CudaSoftMax" not in kinds_of(engine), "each attention is one layer, whatever the lengths are"
@@ -110,10 +112,10 @@ def test_tokens(form):
         assert (got == want).all()
 
 
-@pytest.mark.parametrize("form", todays(decoders.FORMS, 3))
+@pytest.mark.parametrize("form", todays(FORMS, 3))
 def test_tokens_in_half(form):
     """Weights stay FLOAT16."""
-    spec = decoders.FORMS[form]()
+    spec = FORMS[form]()
     spec.data = decoders.in_half(spec.data)
     engine, reference = engine_for(spec, halves), runtime(spec.data)
     context, given = engine.create_execution_context(), prompts(spec, 2, 2)

@@ -41,6 +41,12 @@ def test_sums(name, names):
     np.testing.assert_allclose(got, feed["mask"] @ np.concatenate([feed[f"x{i}"] for i in range(len(names))]), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("name, size", [("3", 3), ("0", 0), ("12345678901", -1), ("3.0", -1), ("-3", -1), ("a3", -1)])
+def test_numbers(name, size):
+    (_, network, *_), error = parsed(model("past + s", "past", name))
+    assert error is None and network.get_input(2).shape[0] == size
+
+
 @pytest.mark.parametrize("name", ["past", "past + nobody", "+", "past +", "+ s", "++", " ", "past + 99999999999999999999", "past - s", "past+past+past+"])
 def test_other_names(name):
     """They say nothing: the import does not fail."""

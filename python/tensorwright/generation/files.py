@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass, field
 
 # Where exporters put a decoder, best first.
-_NAMES = ("model.onnx", "decoder_model_merged.onnx", "decoder_with_past_model.onnx", "decoder_model.onnx")
+_NAMES = ("model.onnx", "decoder_model_merged.onnx", "decoder_with_past_model.onnx", "decoder_model.onnx", "decode.onnx")
 _POSITIONS = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "context_length", "seq_length")
 _LARGEST = 64 << 20
 
@@ -84,7 +84,7 @@ def files_of(model: str | os.PathLike) -> Files:
 def _add_encoder(found: Files) -> None:
     """What lies beside a decoder by the names of optimum, which has a suffix for quantized ones: encoder_model_int8.onnx, ..."""
     folder, name = os.path.split(found.onnx)
-    kind = next((n.removesuffix(".onnx") for n in _NAMES[1:] if name.startswith(n.removesuffix(".onnx"))), None)
+    kind = next((n.removesuffix(".onnx") for n in _NAMES[1:4] if name.startswith(n.removesuffix(".onnx"))), None)
     if kind is None:
         return
 

@@ -28,8 +28,12 @@ _ROLES = {
 _HEADS = ("num_attention_heads", "n_head", "decoder_attention_heads", "num_heads")
 _WIDTH = ("hidden_size", "n_embd", "d_model")
 _HEAD = ("head_dim", "d_kv")
-SIZES = (*_HEADS, "num_key_value_heads", *_WIDTH, *_HEAD)
-_PAST = re.compile(r"past")
+_WINDOW = "sliding_window"
+SIZES = (*_HEADS, "num_key_value_heads", *_WIDTH, *_HEAD, _WINDOW)
+# past_key_values.0.key; of Transformers' own exporter input.cache.layers.0.keys, or another name of the argument.
+_PAST = re.compile(r"past|^(input\.)?\w*cache\w*\.(layers\.)?\d+\.(keys?|values?)$")
+# Of layers with a window that exporter has an input more, which says how large it is.
+_SAID_WINDOW = re.compile(r"\._?sliding_window(_tensor)?$")
 _OTHER_SIDE = re.compile(r"encoder|cross")
 
 
@@ -71,6 +75,8 @@ class Interface:
     states: str | None = None  # of an encoder, [batch, source, width]
     states_mask: str | None = None
     width: int = 0
+    windows: tuple[str, ...] = ()  # inputs of one number, the tokens of a window
+    window: int = 0
     logits: str = ""
     caches: list[Cache] = field(default_factory=list)
     crosses: list[Cache] = field(default_factory=list)  # of an encoder's states, which stay as they are
@@ -98,7 +104,7 @@ class Interface:
         for name in (self.index, self.lengths, self.last):
             if name:
                 result[name] = (rows, 1)[: len(self.tensors[name].shape)]
-        for name in (self.total, self.branch):
+        for name in (self.total, self.branch, *self.windows):
             if name:
                 result[name] = (1,)[: len(self.tensors[name].shape)]
         if self.order:
@@ -160,6 +166,12 @@ def interface_of(tensors: list[Tensor], config: dict | None = None) -> Interface
     if found.pages and found.lengths == "kv_lengths":  # of caches that got longer: tokens before a run, and so where new ones go
         found.index, found.lengths = found.lengths, None
     found.batch = inputs[found.ids].shape[0]
+    found.windows = tuple(n for n in left if _SAID_WINDOW.search(n) and len(left[n].shape) < 2)
+    found.window = _number(config or {}, _WINDOW)
+    if found.windows and not found.window:
+        raise ValueError(f"input {found.windows[0]!r} is the size of a window; a config.json beside the model has to say {_WINDOW}")
+    for name in found.windows:
+        del left[name]
     for name in [n for n in left if _PAST.search(n)]:
         caches = found.crosses if _OTHER_SIDE.search(name) else found.caches
         caches.append(_cache(left.pop(name), outputs, config or {}, caches is found.crosses))
@@ -180,7 +192,10 @@ def interface_of(tensors: list[Tensor], config: dict | None = None) -> Interface
 def presents_of(past: str) -> list[str]:
     """What the output of a cache may be called."""
     names = (("past_key_values", "present"), ("past", "present"), ("past_key_values", "present_key_values"))
-    return list(dict.fromkeys(past.replace(old, new) for old, new in names))
+    made = [past.replace(old, new) for old, new in names]
+    if past.startswith("input."):
+        made = ["output." + past.removeprefix("input."), *made]
+    return list(dict.fromkeys(made))
 
 
 def _cache(past: Tensor, outputs: dict[str, Tensor], config: dict, alone: bool) -> Cache:

@@ -145,7 +145,8 @@ class Runs:
                 context.feed(name, value.reshape(-1, *found.tensors[name].shape[1:]))
         if found.order:
             context.feed(found.order, lengths[0] + np.arange(new, dtype=np.int32))
-        for name, value in ((found.total, int(lengths.max()) + new), (found.branch, branch)):
+        windows = ((name, found.window) for name in found.windows)
+        for name, value in ((found.total, int(lengths.max()) + new), (found.branch, branch), *windows):
             if name:
                 context.feed(name, np.full((1,)[: len(found.tensors[name].shape)], value))
 

@@ -7,6 +7,7 @@
 #include "ir/op_def.h"
 #include "ops/activation/op.h"
 #include "ops/attention/op.h"
+#include "ops/attention_guard/op.h"
 #include "ops/dequantize/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/gather/op.h"
@@ -196,55 +197,21 @@ void putBehind(ir::Graph& g, ir::Value* v, ir::Value* after, std::vector<ir::Nod
 Result<void> guardResult(ir::Graph& g, ir::Node& attention, NanGuard const& guard)
 {
     auto const& a = attention.attrsAs<ops::attention::Attrs>();
-    ir::Value *y = attention.outputs[0], *v = attention.inputs[2];
-    int at = g.positionOf(&attention) + 1;
-    auto add = [&](ir::OpDef const& op, ir::AttrsBase const& attrs, std::vector<ir::Value*> in) -> Result<ir::Value*> {
-        TW_ASSIGN(ir::Node * n, g.addNode(op, attrs.clone(), in, attention.name + ".guard", {}, at++));
-        n->layers = guard.nodes[0]->layers;
-        n->device = attention.device;
-        return n->outputs[0];
-    };
-    bool const headsFirst = v->rank() == 4;
-    ir::Dim const batch = v->shape[size_t(a.v.batchAxis(v->rank()))];
-    ir::Shape shape{batch, 1, a.heads * a.valueSize};
-    if (a.rowsFirst)
-        std::swap(shape[0], shape[1]);
-    ops::reduce::Attrs mean; // not the sum, which may be too large
-    mean.kind = ops::reduce::Kind::kAvg;
-    mean.axes = uint32_t(1) << a.v.rowsAxis(v->rank());
-    mean.keepDims = true;
-    TW_ASSIGN(ir::Value * z, add(ops::reduce::def(), mean, {v}));
-    // Where each column of y comes from: an element of a row, or [B, heads, 1, size] by its head.
-    int64_t const columns = headsFirst ? a.heads : a.heads * a.valueSize;
-    Tensor places(DataType::kInt32, {columns});
-    bool isInOrder = v->shape[headsFirst ? 1 : 2].is(columns);
-    for (int64_t i = 0; i < columns; ++i) {
-        int64_t const head = (headsFirst ? i : i / a.valueSize) / a.headsPerKey;
-        int64_t const place = headsFirst ? head : a.v.offset + head * a.v.headStride + i % a.valueSize;
-        places.ref().setInt(i, place);
-        isInOrder = isInOrder && place == i;
-    }
-    if (!isInOrder) {
-        ops::gather::Attrs gather;
-        gather.axis = headsFirst ? 1 : 2;
-        TW_ASSIGN(z, add(ops::gather::def(), gather,
-                         {z, g.addConstant(attention.name + ".columns", DataType::kInt32, {columns}, places.data())}));
-    }
-    if (!(z->shape == shape)) {
-        TW_ASSIGN(z, addReshape(g, z, shape, at++));
-        if (!z)
-            return internalError("attention '{}': no reshape gives {}", attention.name, str(shape));
-    }
-    Tensor zero(z->type, {1, 1, 1});
-    zero.ref().set(0, 0);
-    TW_ASSIGN(z, add(ops::elementwise::def(), ops::elementwise::Attrs(Operation::kProd),
-                     {z, g.addConstant(attention.name + ".zero", z->type, {1, 1, 1}, zero.data())}));
-    TW_ASSIGN(ir::Value * test, add(ops::elementwise::def(), ops::elementwise::Attrs(Operation::kEqual), {y, y}));
-    TW_ASSIGN(ir::Value * result, add(ops::select::def(), ops::select::Attrs{}, {test, y, z}));
-    putBehind(g, y, result, {test->producer, result->producer});
-    for (ir::Node* n : guard.nodes)
-        if (g.useCount(n->outputs[0]) == 0)
-            g.eraseNode(n);
+    ir::Value* const y = attention.outputs[0];
+    ops::attention_guard::Attrs of;
+    of.heads = a.heads;
+    of.valueSize = a.valueSize;
+    of.headsPerKey = a.headsPerKey;
+    of.v = a.v;
+    of.rowsFirst = a.rowsFirst;
+    TW_ASSIGN(ir::Node * n, g.addNode(ops::attention_guard::def(), of.clone(), {y, attention.inputs[2]},
+                                      attention.name + ".guard", {}, g.positionOf(&attention) + 1));
+    n->layers = guard.nodes[0]->layers;
+    n->device = attention.device;
+    putBehind(g, y, n->outputs[0], {n});
+    for (ir::Node* gone : guard.nodes)
+        if (g.useCount(gone->outputs[0]) == 0)
+            g.eraseNode(gone);
     return {};
 }
 
@@ -259,6 +226,11 @@ std::optional<ir::Shape> shapeFor(StridedView const& view, ops::attention::Opera
     int64_t const heads = sizes[1].value(), size = sizes[3].value();
     ir::Dim const total = volume(view.source->shape);
     bool const oneHead = heads == 1;
+    if (oneHead && view.source->shape == sizes &&
+        isInOrder(view, sizes)) { // as it is: a cache that is in pages has four dimensions
+        o = {};
+        return sizes;
+    }
     if (rowStride.isConst() && !rows.is(1) && (headStride.isConst() || oneHead)) {
         o.offset = view.offset;
         o.headStride = oneHead ? 0 : headStride.value();
@@ -292,6 +264,8 @@ std::optional<AttentionOperand> fitted(StridedView view, bool turned, ir::Shape 
     AttentionOperand found;
     if (turned)
         permute(view, {0, 1, 3, 2});
+    if (auto& heads = view.dimensions[1]; heads.empty() && !wanted[1].is(1)) // a product repeats its one head
+        heads = {{wanted[1], 0}};
     if (!(view.sizes() == wanted) || !(view.stride(3).is(1) || wanted[3].is(1)))
         return std::nullopt;
     if (auto& heads = view.dimensions[1]; shared) {

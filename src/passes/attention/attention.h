@@ -61,8 +61,7 @@ struct AttentionWeights
 };
 AttentionWeights weightsOf(ir::Node* product, recipe::Recipes const* refit);
 
-// Does after an attention what the guard did inside. Weights of a row are all NaN or none is, so that the result is
-// that of 0 v there: 0, or NaN where v is not finite. The guard's own nodes go, dead
+// Does after an attention what the guard did inside, by a node of attention_guard. The guard's own nodes go, dead
 // ones before them stay.
 Result<void> guardResult(ir::Graph& g, ir::Node& attention, NanGuard const& guard);
 

@@ -6,6 +6,7 @@
 // that each write a few rows take as long as attention itself. Stands behind lower_precision: FP16 alone. Leaves alone: caches that anybody else reads
 // behind the update, in pages, more queries on a head of keys than that kernel takes (in all profiles), circular caches, wishes of the user.
 #include "ops/append_attention/op.h"
+#include "ops/attention_guard/op.h"
 #include "ops/shuffle/op.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
@@ -31,7 +32,10 @@ ir::Node* updateFor(ir::Graph const& g, ir::Value const* cache, ir::Node const& 
     if (!n || n->op != &ops::cache_update::def() || hasWish(*n) || !hasInput(*n, 2))
         return nullptr;
     auto const& a = n->attrsAs<UpdateAttrs>();
-    int const readers = g.useCount(cache) - int(std::ranges::count(g.outputs, cache));
+    int readers = g.useCount(cache) - int(std::ranges::count(g.outputs, cache));
+    for (ir::Node const* r :
+         readersOf(g, attention.outputs[0])) // what guards the result stands behind it, and seldom reads values
+        readers -= r->op == &ops::attention_guard::def() && r->inputs[1] == cache;
     bool const isOnly = readers == 1 && std::ranges::count(attention.inputs, cache) == 1;
     return isOnly && a.axis == 2 && !a.circular && !a.pages && cache->rank() == 4 ? n : nullptr;
 }

@@ -2,6 +2,7 @@
 // Caches in blocks of 16 rows, which have nothing to do with sequences: what reads them otherwise than attention does is refused.
 #include <algorithm>
 
+#include "ops/attention_guard/op.h"
 #include "ops/cache_update/op.h"
 #include "passes/caches/image_graph.h"
 #include "passes/caches/pages.h"
@@ -66,6 +67,8 @@ Result<bool> Images::readsBlocks(ir::Node const& n)
     }
     if (n.op == &ops::attention::def() && isBlocks(n.inputs[1]) && isBlocks(n.inputs[2]) &&
         std::ranges::count_if(n.inputs, isBlocks) == 2)
+        return false;
+    if (n.op == &ops::attention_guard::def() && !isBlocks(n.inputs[0]))
         return false;
     if (!keepsBlocks(n) || !isBlocks(n.inputs[0]) || joinOf(n.inputs[0]))
         return notUnderstood(fmt::format("it reads '{}', whose rows are in pages, otherwise than attention does",

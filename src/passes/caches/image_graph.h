@@ -121,6 +121,8 @@ private:
     Result<void> attendToBlocks(ir::Node const& n, ops::attention::Attrs& a, std::vector<Value*>& inputs);
 
     Result<void> attention(ir::Node const& n);
+    // What guards the result of an attention to caches.
+    Result<void> guard(ir::Node const& n);
 
     // A sum leaves out what lies behind the rows that there are.
     Result<void> sum(ir::Node const& n);

@@ -5,6 +5,7 @@
 #include "ir/op_def.h"
 #include "ir/shape_values.h"
 #include "ops/attention/op.h"
+#include "ops/attention_guard/op.h"
 #include "ops/cache_update/op.h"
 #include "ops/concatenation/op.h"
 #include "ops/cumulative_sum/op.h"
@@ -351,6 +352,8 @@ Result<void> Images::convert(ir::Node const& n)
             return notUnderstood(fmt::format("it reads the cache '{}' beside what puts new rows behind it", v->name));
     if (n.op == &ops::attention::def() && (isLong(n.inputs[1]) || isLong(n.inputs[2])))
         return attention(n);
+    if (n.op == &ops::attention_guard::def() && isLong(n.inputs[1]))
+        return guard(n);
     TW_TRY(checkRows(n));
     if (n.op == &ops::slice::def() && dependsOnLength(hasInput(n, 1) ? n.inputs[1] : nullptr) && !n.outputs[0]->content)
         return rowsFrom(n);
@@ -478,6 +481,23 @@ Result<void> Images::attention(ir::Node const& n)
     if (pages_)
         TW_TRY(attendToBlocks(n, with, inputs));
     TW_ASSIGN(ir::Node * m, to_->addNode(ops::attention::def(), with.clone(), inputs, n.name));
+    takePlaceOf(*m, n);
+    m->outputs[0]->name = n.outputs[0]->name;
+    made_[n.outputs[0]] = m->outputs[0];
+    return {};
+}
+
+Result<void> Images::guard(ir::Node const& n)
+{
+    if (images_.contains(n.inputs[0]) || images_.contains(n.inputs[1]) || n.inputs.size() != 2)
+        return notUnderstood("it guards the result of something else than attention to caches");
+    ops::attention_guard::Attrs a = n.attrsAs<ops::attention_guard::Attrs>();
+    a.lengths = true;
+    a.pages = pages_ != nullptr;
+    std::vector<Value*> inputs{made_.at(n.inputs[0]), made_.at(n.inputs[1]), ends_};
+    if (pages_)
+        inputs.push_back(pages_);
+    TW_ASSIGN(ir::Node * m, to_->addNode(ops::attention_guard::def(), a.clone(), inputs, n.name));
     takePlaceOf(*m, n);
     m->outputs[0]->name = n.outputs[0]->name;
     made_[n.outputs[0]] = m->outputs[0];

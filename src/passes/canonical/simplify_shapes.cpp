@@ -2,6 +2,7 @@
 // Takes shape arithmetic out of the graph where inference knows what it gives.
 //   reshape(x, const [0, -1])            ->  shuffle(x) with the dimensions as attributes; slice, resize, fill likewise
 //   reshape(x, [shape(x)[0], 8, rest])   ->  shuffle(x) with dimensions [0, 8, -1]
+//   reshape(transpose(reshape(x [b,8,t,4], [-1,t,4]), [0,2,1]), [b,8,4,t])  ->  transpose(x, [0,1,3,2])
 //   slice(x [n,8], [n,4]), whose sizes are known or x's own  ->  slice(x) with sizes as attributes
 //   expand(x [n,1], [n,4]), whose strides say where n is 1  ->  slice(x) with strides as attributes
 //   two shape tensors of equal elements  ->  one
@@ -16,6 +17,7 @@
 #include "passes/list.h"
 #include "passes/node_kinds.h"
 #include "passes/rewrite.h"
+#include "passes/strided_view.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {
@@ -50,6 +52,36 @@ bool takeIn(ir::Node& n, size_t i, std::vector<int64_t>& field)
     return true;
 }
 
+// A shuffle to sizes that attributes cannot say, behind others: a transposition of what these read. So torch.export writes that of keys whose
+// sequences and heads are one dimension meanwhile.
+bool takeTransposition(ir::Node& n)
+{
+    constexpr int kDepth = 4;
+    for (int depth = 2; depth <= kDepth; ++depth) {
+        StridedView const view = viewOf(n.outputs[0], depth, true);
+        ir::Shape const &x = view.source->shape, &y = n.outputs[0]->shape;
+        if (int(view.nodes.size()) < depth || view.offset != 0 || x.size() != y.size())
+            continue;
+        std::vector<int64_t> permutation(y.size(), -1);
+        ir::Dim stride = 1;
+        for (size_t d = x.size(); d-- > 0; stride = stride * x[d])
+            for (size_t i = 0; i < y.size(); ++i)
+                if (permutation[i] < 0 && y[i] == x[d] && (x[d].is(1) || view.stride(i) == stride)) {
+                    permutation[i] = int64_t(d);
+                    break;
+                }
+        if (std::ranges::count(permutation, -1) > 0)
+            continue;
+        auto& a = n.attrsAs<ops::shuffle::Attrs>();
+        a = {};
+        a.firstTranspose = permutation;
+        n.inputs[0] = view.source;
+        dropInput(n, 1);
+        return true;
+    }
+    return false;
+}
+
 bool simplifyShuffle(ir::Graph const& g, ir::Node& n)
 {
     auto& a = n.attrsAs<ops::shuffle::Attrs>();
@@ -64,7 +96,7 @@ bool simplifyShuffle(ir::Graph const& g, ir::Node& n)
     // Static dimensions that come from unknown elements are checked when these are known; keep that.
     auto const dims = n.inputs[1]->content ? reshapeDims(g, c, r) : std::nullopt;
     if (!dims)
-        return false;
+        return n.inputs[1]->content && takeTransposition(n);
     a.reshape = dims->dims;
     a.zeroIsPlaceholder = dims->placeholder;
     a.hasReshape = true;

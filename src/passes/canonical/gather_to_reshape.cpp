@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gathers whose indices count through all that they read become reshapes:
+//   gather(x [n, ..], 0 .. n - 1 as [1, n])                                       ->  reshape(x, [1, n, ..])
+//   gather(reshape(x [b, t], [b t]), t * (0 .. b - 1) [b, 1] + (0 .. t - 1))      ->  reshape(..)
+//   gather of tuples(x [b, t], (0 .. b - 1 [b, 1, 1], 0 .. t - 1 [1, 1, t]))      ->  reshape(x, [b, 1, t])
+// So frameworks read a mask of tokens at every sequence and place. Any form; expects inferred shapes, and indices of constants, ranges,
+// repetitions and sums. Leaves alone: gathers of a part, in another order, or of dimensions that are not known to be equal.
+#include <optional>
+
+#include "ops/concatenation/op.h"
+#include "ops/elementwise/op.h"
+#include "ops/fill/op.h"
+#include "ops/gather/op.h"
+#include "ops/identity/op.h"
+#include "ops/slice/op.h"
+#include "passes/fuse_nodes.h"
+#include "passes/list.h"
+#include "passes/node_kinds.h"
+#include "tactic/registry.h"
+
+namespace tw::passes {
+
+namespace {
+
+using ops::elementwise::Operation;
+
+// Of integers: first + sum over d of steps[d] I[d].
+struct Counting
+{
+    ir::Dim first;
+    std::vector<ir::Dim> steps;
+};
+using Known = std::optional<Counting>;
+
+// Nodes between a range and a gather; networks have about ten.
+constexpr int kMostIndexNodes = 24;
+
+Known countingOf(ir::Value const* v, int nodes);
+
+// The one number that all elements are.
+std::optional<ir::Dim> onlyNumberOf(ir::Value const* v)
+{
+    if (v->content && v->content->size() == 1)
+        return v->content->front();
+    TensorRef const t = constantOf(v);
+    return t.data && t.count() == 1 ? std::optional<ir::Dim>(t.getInt(0)) : std::nullopt;
+}
+
+Known ofConstant(TensorRef const& t, size_t rank)
+{
+    constexpr int64_t kMostElements = 1 << 16;
+    if (t.count() < 1 || t.count() > kMostElements)
+        return std::nullopt;
+    Counting c{t.getInt(0), std::vector<ir::Dim>(rank, 0)};
+    int64_t row = 1; // elements of a step along d
+    for (size_t d = rank; d-- > 0; row *= t.dims[d])
+        if (t.dims[d] > 1)
+            c.steps[d] = t.getInt(row) - t.getInt(0);
+    for (int64_t i = 0; i < t.count(); ++i) {
+        int64_t wanted = t.getInt(0), rest = i;
+        for (size_t d = rank; d-- > 0; rest /= t.dims[d])
+            wanted += c.steps[d].value() * (rest % t.dims[d]);
+        if (t.getInt(i) != wanted)
+            return std::nullopt;
+    }
+    return c;
+}
+
+Known ofRange(ir::Node const& n)
+{
+    auto const& a = n.attrsAs<ops::fill::Attrs>();
+    if (a.operation != ops::fill::Operation::kLinspace || n.outputs[0]->rank() != 1)
+        return std::nullopt;
+    if (!hasInput(n, 1))
+        return Counting{int64_t(a.alpha), {int64_t(a.beta)}};
+    auto const first = onlyNumberOf(n.inputs[1]), step = onlyNumberOf(n.inputs[2]);
+    return first && step ? Known({*first, {*step}}) : std::nullopt;
+}
+
+// Dimensions of 1 come and go.
+Known ofReshape(Counting const& x, ir::Shape const& from, ir::Shape const& to)
+{
+    Counting y{x.first, std::vector<ir::Dim>(to.size(), 0)};
+    size_t d = 0;
+    for (size_t i = 0; i < to.size(); ++i) {
+        if (to[i].is(1))
+            continue;
+        while (d < from.size() && from[d].is(1))
+            ++d;
+        if (d == from.size() || !(from[d] == to[i]))
+            return std::nullopt;
+        y.steps[i] = x.steps[d++];
+    }
+    return y;
+}
+
+Known ofSlice(ir::Node const& n, Counting y)
+{
+    auto const& a = n.attrsAs<ops::slice::Attrs>();
+    if (a.mode != ops::slice::Mode::kStrict || hasInput(n, 1) || hasInput(n, 3))
+        return std::nullopt;
+    for (size_t d = 0; d < y.steps.size(); ++d) {
+        y.first = y.first + y.steps[d] * a.start[d];
+        y.steps[d] = n.inputs[0]->shape[d].is(1) ? ir::Dim(0) : y.steps[d] * a.stride[d];
+    }
+    return y;
+}
+
+Known ofTwo(Operation o, Counting x, Counting const& y)
+{
+    auto isNumber = [](Counting const& c) {
+        return std::ranges::all_of(c.steps, [](auto const& s) { return s.is(0); });
+    };
+    if (o == Operation::kProd && !isNumber(y))
+        return isNumber(x) ? ofTwo(o, y, x) : std::nullopt;
+    if (o != Operation::kProd && o != Operation::kSum)
+        return std::nullopt;
+    bool const isSum = o == Operation::kSum;
+    x.first = isSum ? x.first + y.first : x.first * y.first;
+    for (size_t d = 0; d < x.steps.size(); ++d)
+        x.steps[d] = isSum ? x.steps[d] + y.steps[d] : x.steps[d] * y.first;
+    return x;
+}
+
+Known ofNode(ir::Node const& n, int nodes)
+{
+    if (n.op == &ops::fill::def())
+        return ofRange(n);
+    bool const isTwo = n.op == &ops::elementwise::def();
+    if (!isTwo && !isReshape(&n) && n.op != &ops::slice::def() && n.op != &ops::identity::def())
+        return std::nullopt;
+    Known x = countingOf(n.inputs[0], nodes);
+    if (!x)
+        return x;
+    if (n.op == &ops::slice::def())
+        return ofSlice(n, *x);
+    if (isReshape(&n))
+        return ofReshape(*x, n.inputs[0]->shape, n.outputs[0]->shape);
+    if (!isTwo)
+        return x;
+    Known const y = countingOf(n.inputs[1], nodes);
+    return y ? ofTwo(n.attrsAs<ops::elementwise::Attrs>().operation, *x, *y) : y;
+}
+
+Known countingOf(ir::Value const* v, int nodes)
+{
+    if (v->type != DataType::kInt32 || nodes == 0)
+        return std::nullopt;
+    if (auto const number = onlyNumberOf(v))
+        return Counting{*number, std::vector<ir::Dim>(v->shape.size(), 0)};
+    if (TensorRef const t = constantOf(v); t.data)
+        return ofConstant(t, v->shape.size());
+    return v->producer ? ofNode(*v->producer, nodes - 1) : std::nullopt;
+}
+
+// Of each dimension of the data that is indexed, over the dimensions of the indices. Empty: nobody knows.
+std::vector<Counting> countingsOf(ir::Node const& n, ops::gather::Attrs const& a)
+{
+    ir::Value const* const indices = n.inputs[1];
+    bool const isTuples = a.mode == ops::gather::Mode::kNd;
+    ir::Node const* const join = isTuples ? indices->producer : nullptr;
+    bool const isJoined = join && join->op == &ops::concatenation::def() &&
+                          join->attrsAs<ops::concatenation::Attrs>().axis == indices->rank() - 1;
+    std::vector<ir::Value*> const parts = isJoined ? join->inputs : std::vector<ir::Value*>{n.inputs[1]};
+    std::vector<Counting> list;
+    for (ir::Value const* v : parts) {
+        Known c = !isTuples || v->shape.back().is(1) ? countingOf(v, kMostIndexNodes) : std::nullopt;
+        if (!c)
+            return {};
+        if (isTuples)
+            c->steps.pop_back();
+        list.push_back(std::move(*c));
+    }
+    return list;
+}
+
+// Whether the indices count through dimensions `read` of the data, the last one fastest, over dimensions `over`.
+bool countThrough(std::vector<Counting> const& indices, ir::Shape const& read, ir::Shape const& over)
+{
+    size_t left = over.size(); // dimensions of indices
+    for (size_t j = read.size(); j-- > 0;) {
+        ir::Dim counted = 1;
+        while (!(counted == read[j])) {
+            while (left > 0 && over[left - 1].is(1))
+                --left;
+            if (left-- == 0 || !(indices[j].steps[left] == counted))
+                return false;
+            for (size_t i = 0; i < indices.size(); ++i)
+                if (i != j && !indices[i].steps[left].is(0))
+                    return false;
+            counted = counted * over[left];
+        }
+        if (!indices[j].first.is(0))
+            return false;
+    }
+    return std::all_of(over.begin(), over.begin() + int64_t(left), [](ir::Dim const& d) { return d.is(1); });
+}
+
+Result<bool> toReshape(ir::Graph& g, ir::Node& n)
+{
+    auto const& a = n.attrsAs<ops::gather::Attrs>();
+    bool const isTuples = a.mode == ops::gather::Mode::kNd;
+    if (a.mode == ops::gather::Mode::kElement || a.elementWiseDims != 0 || n.inputs[1]->rank() < 1)
+        return false;
+    ir::Shape const &x = n.inputs[0]->shape, &j = n.inputs[1]->shape;
+    auto const indices = countingsOf(n, a);
+    auto const begin = x.begin() + (isTuples ? 0 : a.axis);
+    if (indices.empty() || indices.size() > x.size() ||
+        !countThrough(indices, {begin, begin + int64_t(indices.size())}, {j.begin(), j.end() - isTuples}))
+        return false;
+    TW_ASSIGN(ir::Value * y, addReshape(g, n.inputs[0], n.outputs[0]->shape, g.positionOf(&n)));
+    if (ir::Node const* const flat = n.inputs[0]->producer; !y && isReshape(flat))
+        TW_SET(y, addReshape(g, flat->inputs[0], n.outputs[0]->shape, g.positionOf(&n)));
+    if (!y)
+        return false;
+    ir::Node& reshape = *y->producer;
+    reshape.name = n.name;
+    takePlaceOf(reshape, n);
+    y->host = n.outputs[0]->host;
+    if (!replaceValue(g, n.outputs[0], y)) {
+        g.eraseNode(&reshape);
+        return false;
+    }
+    g.eraseNode(&n);
+    return true;
+}
+
+} // namespace
+
+Result<bool> gatherToReshape(ir::Graph& g, PassContext const&)
+{
+    return rewriteEach(
+        g, [](ir::Node const& n) { return n.op == &ops::gather::def(); }, [&](ir::Node& n) { return toReshape(g, n); });
+}
+
+} // namespace tw::passes

@@ -30,8 +30,8 @@ def path(model, tmp_path_factory):
 
 
 def made(path, **more):
-    if os.environ.get("TENSORWRIGHT_DEVICE") == "cuda":
-        more.setdefault("pages", 20)  # in FP32 pages are taken there only when they are asked for
+    if os.environ.get("TENSORWRIGHT_DEVICE") == "cuda" and more.get("pages") is None:
+        more["pages"] = 20  # in FP32 pages are taken there only when they are asked for
     generator = tensorwright.Generator(path, **{"slots": 4, "capacity": 80, "chunk": 16, **more})
     assert type(generator.runs).__name__ == "Paged" and "caches paged" in repr(generator)
     return generator

@@ -74,7 +74,9 @@ Known ofRange(ir::Node const& n)
     if (!hasInput(n, 1))
         return Counting{int64_t(a.alpha), {int64_t(a.beta)}};
     auto const first = onlyNumberOf(n.inputs[1]), step = onlyNumberOf(n.inputs[2]);
-    return first && step ? Known({*first, {*step}}) : std::nullopt;
+    if (!first || !step)
+        return std::nullopt;
+    return Counting{*first, {*step}};
 }
 
 // Dimensions of 1 come and go.

@@ -5,6 +5,7 @@
 #include <functional>
 #include <list>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -23,6 +24,9 @@ class ValueInfoProto;
 } // namespace tw_onnx
 
 namespace tw::onnx {
+
+// A name of a dimension that is a number: exporters write '16' for what they took for a symbol once.
+std::optional<int> numberIn(std::string const& name);
 
 inline bool isDefaultDomain(std::string const& domain)
 {

@@ -18,7 +18,7 @@ bool isNan(U x, U exponent)
 template <class U>
 bool isBroken(Geometry const& g, RunArgs const& args, Attrs const& a, int64_t b, int64_t h, int64_t d, U exponent)
 {
-    if (args.inputs[1].type == DataType::kInt8)
+    if (isQuantized(args.inputs[1].type))
         return false;
     U const* const v = args.inputs[1].as<U>() + g.v.offset + h / a.headsPerKey * g.v.head + d;
     int64_t const keys = attention::lengthOf(a.lengths ? args.inputs[2].as<int32_t>() : nullptr, b, g.columns);

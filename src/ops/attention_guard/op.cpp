@@ -36,7 +36,7 @@ Result<void> infer(ir::InferContext& ctx)
     DataType const t = ctx.type(0);
     if (!isFloating(t))
         return ctx.error("the results {} must be floating numbers", ctx.describe(0));
-    if (ctx.type(1) != t && ctx.type(1) != DataType::kInt8)
+    if (ctx.type(1) != t && !isQuantized(ctx.type(1)))
         return ctx.error("the values {} must have the type of the results {}, or i8", ctx.describe(1), ctx.describe(0));
     TW_TRY(checkSizes(ctx));
     auto differ = [](ir::Dim const& p, ir::Dim const& q) { return p.isConst() && q.isConst() && !(p == q); };
@@ -64,7 +64,7 @@ void domain(ir::Node const& node, int input, Domain& d)
 {
     auto const& a = node.attrsAs<Attrs>();
     if (input < 2) {
-        d.specials = node.inputs[size_t(input)]->type != DataType::kInt8;
+        d.specials = !isQuantized(node.inputs[size_t(input)]->type);
         return;
     }
     ir::Dim const rows = node.inputs[1]->shape[size_t(a.v.rowsAxis(node.inputs[1]->rank()))];

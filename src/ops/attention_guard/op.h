@@ -8,6 +8,10 @@
 // Values are read for results that are NaN alone.
 #pragma once
 
+#include <cmath>
+#include <cstring>
+
+#include "base/element.h"
 #include "ops/attention/op.h"
 
 namespace tw::ops::attention_guard {
@@ -36,7 +40,12 @@ struct Attrs : ir::AttrsOf<Attrs>
 // The bits of floating numbers that are all set in one that is not finite, and in a NaN.
 inline uint32_t exponentOf(DataType t)
 {
-    return t == DataType::kFloat ? 0x7f800000 : t == DataType::kHalf ? 0x7c00 : 0x7f80;
+    return withFloat(t, [](auto element) {
+        storeElement(element, INFINITY);
+        uint32_t bits = 0;
+        std::memcpy(&bits, &element, sizeof element);
+        return bits;
+    });
 }
 inline uint32_t nanOf(DataType t)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 
+#include "ops/attention_guard/op.h"
 #include "ops/cache_update/op.h"
 #include "ops/concatenation/op.h"
 #include "ops/fill/op.h"
@@ -278,6 +279,23 @@ Result<void> Images::asBatch(ir::Node const& n, std::vector<Value*> inputs, Valu
         made_[n.outputs[0]] = y;
     else
         TW_SET(images_[n.outputs[0]], reshape(y, behind(batch_, shaped->shape)));
+    return {};
+}
+
+Result<void> Images::guard(ir::Node const& n)
+{
+    if (images_.contains(n.inputs[0]) || images_.contains(n.inputs[1]) || n.inputs.size() != 2)
+        return notUnderstood("it guards the result of something else than attention to caches");
+    ops::attention_guard::Attrs a = n.attrsAs<ops::attention_guard::Attrs>();
+    a.lengths = true;
+    a.pages = pages_ != nullptr;
+    std::vector<Value*> inputs{made_.at(n.inputs[0]), made_.at(n.inputs[1]), ends_};
+    if (pages_)
+        inputs.push_back(pages_);
+    TW_ASSIGN(ir::Node * m, to_->addNode(ops::attention_guard::def(), a.clone(), inputs, n.name));
+    takePlaceOf(*m, n);
+    m->outputs[0]->name = n.outputs[0]->name;
+    made_[n.outputs[0]] = m->outputs[0];
     return {};
 }
 

@@ -487,23 +487,6 @@ Result<void> Images::attention(ir::Node const& n)
     return {};
 }
 
-Result<void> Images::guard(ir::Node const& n)
-{
-    if (images_.contains(n.inputs[0]) || images_.contains(n.inputs[1]) || n.inputs.size() != 2)
-        return notUnderstood("it guards the result of something else than attention to caches");
-    ops::attention_guard::Attrs a = n.attrsAs<ops::attention_guard::Attrs>();
-    a.lengths = true;
-    a.pages = pages_ != nullptr;
-    std::vector<Value*> inputs{made_.at(n.inputs[0]), made_.at(n.inputs[1]), ends_};
-    if (pages_)
-        inputs.push_back(pages_);
-    TW_ASSIGN(ir::Node * m, to_->addNode(ops::attention_guard::def(), a.clone(), inputs, n.name));
-    takePlaceOf(*m, n);
-    m->outputs[0]->name = n.outputs[0]->name;
-    made_[n.outputs[0]] = m->outputs[0];
-    return {};
-}
-
 Result<void> withImages(std::unique_ptr<ir::Graph>& g, std::vector<CacheJoin> const& joins, CacheSizes const& sizes)
 {
     TW_SET(g, Images(*g, joins, sizes).make());

@@ -140,8 +140,8 @@ Result<std::vector<BlobPtr>> evaluate(ir::Graph const& graph, std::vector<bool> 
 
 // Loops for what passes do to large weights: one factor for each channel, side by side, parts, transposed, in FP16. Each
 // gives the bits of the op's reference: of two floats a sum, difference, product or quotient that is rounded from
-// double is the one that is rounded at once, and so is that of two narrow
-// ones which is rounded from float: its 24 bits are twice their 11 or 8, and two more (of BF16 from 2^-126 on).
+// double is the one that is rounded at once, and so is that of two narrow ones which is rounded from float: its 24 bits
+// are twice their 11 or 8, and two more (of BF16 from 2^-126 on).
 
 // The node's output; without data where there is no loop for it.
 Tensor runLoop(ir::Node const& node, std::vector<TensorRef> const& inputs);

@@ -173,12 +173,13 @@ private:
                 leftOut_ = leftOut_ || c.isTooLarge;
                 continue;
             }
-            bool const isLate = isCheckedLate() && built.size() > 1;
-            if (isTakenAsIs(c))
+            if (isTakenAsIs(c)) {
                 report(c, {"it is the only one, and the tensors are larger than 1 GiB", {}});
-            else if (!isRight(c, isLate ? Checker::Sets::kFirst : Checker::Sets::kAll))
-                continue;
-            c.isHalfChecked = isLate;
+            } else {
+                c.isHalfChecked = isCheckedLate() && built.size() > 1;
+                if (!isRight(c, c.isHalfChecked ? Checker::Sets::kFirst : Checker::Sets::kAll))
+                    continue;
+            }
             done[size_t(c.group)] = true;
             good_.push_back(std::move(c));
         }

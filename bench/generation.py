@@ -26,6 +26,7 @@ import statistics
 import sys
 import tempfile
 import time
+import types
 
 import numpy as np
 
@@ -46,41 +47,46 @@ def library_digest():
         return hashlib.file_digest(file, "sha256").hexdigest()[:12]
 
 
+def imported(path, half):
+    """The model as a network, with all that it needs until it is built; half: in FP16, also the caches and logits that it is given."""
+    import tensorrt as trt
+    logger = trt.Logger(trt.Logger.ERROR)
+    trt.init_libnvinfer_plugins(logger, "")
+    builder = trt.Builder(logger)
+    network = builder.create_network(1)
+    parser = trt.OnnxParser(network, logger)
+    if not parser.parse_from_file(path):
+        sys.exit(str(parser.get_error(0)))
+    config = builder.create_builder_config()
+    if half:
+        config.set_flag(trt.BuilderFlag.FP16)
+        inputs = (network.get_input(i) for i in range(network.num_inputs))
+        outputs = (network.get_output(i) for i in range(network.num_outputs))
+        for tensor in (*(t for t in inputs if t.name.startswith("past")), *outputs):
+            tensor.dtype = trt.float16
+    return types.SimpleNamespace(logger=logger, builder=builder, network=network, parser=parser, config=config)
+
+
 class Ours:
     """An engine of two profiles: steps of one token, and prompts of up to `prompt` tokens."""
 
     def __init__(self, path, shape, capacity, prompt, dtype, gpu):
         import tensorrt as trt
-        logger = trt.Logger(trt.Logger.ERROR)
-        trt.init_libnvinfer_plugins(logger, "")
-        builder = trt.Builder(logger)
-        network = builder.create_network(1)
-        parser = trt.OnnxParser(network, logger)
-        if not parser.parse_from_file(path):
-            sys.exit(str(parser.get_error(0)))
-        config = builder.create_builder_config()
-        if gpu:
-            config.set_flag(trt.BuilderFlag.FP16)
+        made = imported(path, gpu)
         for least, best, most in ((1, 1, 1), (1, prompt, prompt)):
-            profile = builder.create_optimization_profile()
+            profile = made.builder.create_optimization_profile()
             for name in ("input_ids", "position_ids"):
                 profile.set_shape(name, (1, least), (1, best), (1, most))
-            config.add_optimization_profile(profile)
-        if gpu:
-            for i in range(network.num_inputs):
-                if network.get_input(i).name.startswith("past"):
-                    network.get_input(i).dtype = trt.float16
-            for i in range(network.num_outputs):
-                network.get_output(i).dtype = trt.float16
+            made.config.add_optimization_profile(profile)
         begin = time.time()
         kept = f"{os.path.splitext(path)[0]}-{prompt}-{os.environ.get('TENSORWRIGHT_NUM_THREADS', '')}-{library_digest()}.plan"
         if not os.path.exists(kept):
-            plan = builder.build_serialized_network(network, config)
+            plan = made.builder.build_serialized_network(made.network, made.config)
             with open(kept, "wb") as file:
                 file.write(plan)
         self.build_s = time.time() - begin
         with open(kept, "rb") as file:
-            self.engine = trt.Runtime(logger).deserialize_cuda_engine(file.read())
+            self.engine = trt.Runtime(made.logger).deserialize_cuda_engine(file.read())
         self.gpu, self.capacity, self.logits = gpu, capacity, None
         self.room = {}
         if gpu:

@@ -25,7 +25,7 @@ import torch
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "models"), os.path.join(HERE, "bench_models")]
 import decoder  # noqa: E402
-from generation import Torch, gpu_milliseconds  # noqa: E402
+from generation import Torch, gpu_milliseconds, imported  # noqa: E402
 from record import header, write_record  # noqa: E402
 
 
@@ -46,32 +46,19 @@ class Ours:
 
     def __init__(self, path, shape, options):
         import tensorrt as trt
-        logger = trt.Logger(trt.Logger.ERROR)
-        trt.init_libnvinfer_plugins(logger, "")
-        builder = trt.Builder(logger)
-        network = builder.create_network(1)
-        parser = trt.OnnxParser(network, logger)
-        if not parser.parse_from_file(path):
-            sys.exit(str(parser.get_error(0)))
-        config = builder.create_builder_config()
-        config.set_flag(trt.BuilderFlag.FP16)
+        made = imported(path, True)
         self.shape, self.options, cache = shape, options, (shape.groups, options.capacity, shape.size)
         for count, tokens in ((options.batch, 1), (options.together, options.prompt)):
-            profile = builder.create_optimization_profile()
-            for i in range(network.num_inputs):
-                name = network.get_input(i).name
+            profile = made.builder.create_optimization_profile()
+            for i in range(made.network.num_inputs):
+                name = made.network.get_input(i).name
                 dims = (count, *cache) if name.startswith("past") else (count, options.capacity if name == "attention_mask" else tokens)
                 profile.set_shape(name, dims, dims, dims)
-            config.add_optimization_profile(profile)
-        for i in range(network.num_inputs):
-            if network.get_input(i).name.startswith("past"):
-                network.get_input(i).dtype = trt.float16
-        for i in range(network.num_outputs):
-            network.get_output(i).dtype = trt.float16
+            made.config.add_optimization_profile(profile)
         begin = time.time()
-        plan = builder.build_serialized_network(network, config)
+        plan = made.builder.build_serialized_network(made.network, made.config)
         self.build_s = time.time() - begin
-        self.engine, self.stream = trt.Runtime(logger).deserialize_cuda_engine(plan), torch.cuda.Stream()
+        self.engine, self.stream = trt.Runtime(made.logger).deserialize_cuda_engine(plan), torch.cuda.Stream()
 
         def zeros(*dims, dtype=torch.int32):
             return torch.zeros(dims, dtype=dtype, device="cuda")

@@ -7,7 +7,7 @@
 #        FOLDER/python.sh refit [SECONDS [SEED]]  on a machine with a GPU, CMake, g++ and Python with nanobind and pytest
 # stage puts the built libraries and the sources of the Python module into one folder; run builds the module alone there, for the
 # Python at hand, against the carried libraries, and runs gpu_test.py: all calls on the GPU beside the CPU's numbers, by whatever there is of
-# torch, CuPy and cuda-bindings. tests runs files of test/python with their engines on the GPU. bench runs generation.py,
+# torch, CuPy and cuda-bindings. tests runs files of test/python with their engines on the GPU. bench runs generation.py, generation_batch.py,
 # serving_generation.py (these need onnx) or decoding_steps.py of bench. refit runs refit_random_test.py instead, a process for each CPU (400 s, seed 1; needs torch and onnx). The log goes to the folder that OUT names (./out when unset). Status: pytest's.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -32,7 +32,7 @@ stage() {
     protoc -Ipython/tensorwright/serve --descriptor_set_out="$folder/python/tensorwright/serve/kserve.desc" kserve.proto
     cp test/python/*.py "$folder/test/python/"
     cp examples/digits/*.{bin,onnx} "$folder/examples/digits/"
-    cp bench/{plugin_networks,record,generation,generation_peers,serving_generation,decoding_steps}.py "$folder/"
+    cp bench/{plugin_networks,record,generation,generation_batch,generation_peers,serving_generation,decoding_steps}.py "$folder/"
     cp -r bench/models "$folder/bench_models"
     cp scripts/gpu/python.sh "$folder/"
     git rev-parse HEAD >"$folder/commit"

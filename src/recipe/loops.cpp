@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/element.h"
+#include "base/transpose.h"
 #include "ops/concatenation/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/identity/op.h"
@@ -148,19 +149,6 @@ Tensor concatenation(ir::Node const& n, std::vector<TensorRef> const& in)
     return out;
 }
 
-// `rows` by `columns` elements, transposed: neighbours of `from` are in one column, a column is `step` after the one
-// before it; a row of `to` is `pitch` after the one before it. By tiles, so that cache lines are used while they are there.
-template <class T>
-void transpose(T const* from, int64_t step, T* to, int64_t pitch, int64_t rows, int64_t columns)
-{
-    constexpr int64_t kTile = 32;
-    for (int64_t row = 0; row < rows; row += kTile)
-        for (int64_t column = 0; column < columns; column += kTile)
-            for (int64_t r = row; r < std::min(row + kTile, rows); ++r)
-                for (int64_t c = column; c < std::min(column + kTile, columns); ++c)
-                    to[r * pitch + c] = from[r + c * step];
-}
-
 // Elements of `to` in order; its dimension d moves `strides[d]` elements in `from`.
 template <class T>
 void copyStrided(T const* from, Extents const& dims, Extents const& strides, T* to)
@@ -183,7 +171,7 @@ void copyStrided(T const* from, Extents const& dims, Extents const& strides, T* 
     int64_t base = 0, place = 0;
     for (int64_t r = 0; r < runs; ++r) {
         if (across >= 0)
-            transpose(from + base, step, to + place, pitches[across], dims[across], inner);
+            transposePlane(from + base, step, to + place, pitches[across], inner, dims[across]);
         else if (step == 1)
             std::memcpy(to + place, from + base, size_t(inner) * sizeof(T));
         else

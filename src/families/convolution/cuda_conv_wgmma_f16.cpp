@@ -84,6 +84,28 @@ void setConfig(Config const& c, sparse::Spec& s)
     s.multicast = int(c[4]);
 }
 
+// Sparse ones are of two axes.
+void setImage(gemm::Spec& s, Problem const& p, bool image)
+{
+    s.image = image;
+    s.volume = image && isVolume(p);
+}
+
+void setImage(sparse::Spec& s, Problem const&, bool image)
+{
+    s.image = image;
+}
+
+bool isVolume(gemm::Spec const& s)
+{
+    return s.volume;
+}
+
+bool isVolume(sparse::Spec const&)
+{
+    return false;
+}
+
 // All but the tile.
 template <class Spec>
 Spec baseOf(Problem const& p)
@@ -112,8 +134,7 @@ char const* specOf(Problem const& p, Config const& c, Spec& s)
         return "a config has other numbers";
     readConfig(c, 0, s.image, s.tileP, s.tileQ, s.stages);
     setConfig(c, s);
-    if constexpr (std::is_same_v<Spec, gemm::Spec>)
-        s.volume = s.image && isVolume(p);
+    setImage(s, p, s.image);
     return unsupported(s);
 }
 
@@ -164,9 +185,7 @@ char const* unsupportedGeometry(Spec const& spec, Geometry const& g)
     if (!spec.image && !isProduct(g))
         return "a window of one position makes a product";
     // The corners of the box of filter origins are numbers of 8 bits, of three axes of 5.
-    bool volume = false;
-    if constexpr (std::is_same_v<Spec, gemm::Spec>)
-        volume = spec.volume;
+    bool const volume = isVolume(spec);
     int64_t const most = volume ? 15 : 127;
     for (int i = volume ? 0 : 1; spec.image && i < 3; ++i) {
         int64_t const upper = (g.out[i] - 1) * g.stride[i] - g.before[i] - (g.in[i] - 1);
@@ -201,9 +220,7 @@ void addConfigs(Problem const& p, bool image, size_t most, std::vector<Config>& 
 {
     Geometry const optimum = geometryOf(p, false), maximum = geometryOf(p, true);
     Spec base = baseOf<Spec>(p);
-    base.image = image;
-    if constexpr (std::is_same_v<Spec, gemm::Spec>)
-        base.volume = image && isVolume(p);
+    setImage(base, p, image);
     if (isEmpty(optimum) || (!image && !isProduct(maximum)))
         return;
     for (Spec const& s : candidates(base, shapeOf(base, optimum), p.target.cuda->multiprocessors, most))
@@ -358,7 +375,7 @@ Result<void> run(gemm::Spec const& spec, Geometry const& g, void const* given, C
     if (spec.volume)
         parameters[count++] = &l.volume;
     parameters[count++] = &l.args;
-    return launch.withGeometry(0, l.geometry, std::span<void const* const>(parameters.data(), count));
+    return launch.withGeometry(0, l.geometry, std::span<void const* const>(parameters).first(count));
 }
 
 Result<void> run(sparse::Spec const& spec, Geometry const& g, void const*, CudaLaunch const& launch, RunArgs& args)

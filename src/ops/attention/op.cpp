@@ -275,23 +275,25 @@ double operations(ir::Node const& node, std::span<TensorRef const> in, std::span
 
 } // namespace
 
+Strides operandStrides(Extents const& e, Operand const& o, int64_t heads, int64_t size)
+{
+    if (e.rank == 4)
+        return {0, heads * e[2] * size, e[2] * size, size};
+    if (o.rowsFirst)
+        return {o.offset, e[2], o.headStride, e[1] * e[2]};
+    return {o.offset, e[1] * e[2], o.headStride, e[2]};
+}
+
 Geometry geometryOf(Attrs const& a, std::span<TensorRef const> inputs)
 {
-    auto placeOf = [&](Extents const& e, Operand const& o, int64_t heads, int64_t size) {
-        if (e.rank == 4)
-            return Strides{0, heads * e[2] * size, e[2] * size, size};
-        if (o.rowsFirst)
-            return Strides{o.offset, e[2], o.headStride, e[1] * e[2]};
-        return Strides{o.offset, e[1] * e[2], o.headStride, e[2]};
-    };
     Geometry g;
     Extents const &q = inputs[0].dims, &k = inputs[1].dims;
     g.batch = q[a.q.batchAxis(q.rank)];
     g.rows = q[a.q.rowsAxis(q.rank)];
     g.columns = k[a.k.rowsAxis(k.rank)];
-    g.q = placeOf(q, a.q, a.heads, a.size);
-    g.k = placeOf(k, a.k, a.keyHeads(), a.size);
-    g.v = placeOf(inputs[2].dims, a.v, a.keyHeads(), a.valueSize);
+    g.q = operandStrides(q, a.q, a.heads, a.size);
+    g.k = operandStrides(k, a.k, a.keyHeads(), a.size);
+    g.v = operandStrides(inputs[2].dims, a.v, a.keyHeads(), a.valueSize);
     int64_t const width = a.heads * a.valueSize;
     g.y = {0, a.rowsFirst ? width : g.rows * width, a.valueSize, a.rowsFirst ? g.batch * width : width};
     g.lengthsInput = a.lengthsInput(inputs.size());

@@ -141,6 +141,8 @@ struct Strides
 {
     int64_t offset = 0, batch = 0, head = 0, row = 0;
 };
+// Of q, k or v of these dimensions, whose heads have `size` elements.
+Strides operandStrides(Extents const& dims, Operand const& operand, int64_t heads, int64_t size);
 // Sizes and strides at run time. A stride of mask and keep is 0 where they are broadcast; columns are neighbours.
 struct Geometry
 {

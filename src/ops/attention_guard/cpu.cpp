@@ -21,14 +21,12 @@ bool isBroken(Geometry const& g, RunArgs const& args, Attrs const& a, int64_t b,
     if (isQuantized(args.inputs[1].type))
         return false;
     U const* const v = args.inputs[1].as<U>() + g.v.offset + h / a.headsPerKey * g.v.head + d;
-    int64_t const keys = attention::lengthOf(a.lengths ? args.inputs[2].as<int32_t>() : nullptr, b, g.columns);
-    int32_t const* const pages = a.pages ? args.inputs[3].as<int32_t>() + b * g.pageCount : nullptr;
-    for (int64_t j = 0; j < keys; ++j) {
-        int64_t const image = pages ? std::clamp<int64_t>(pages[j / attention::kPageRows], 0, g.blocks - 1) : b;
-        U const x = v[image * g.v.batch + (pages ? j % attention::kPageRows : j) * g.v.row];
-        if ((x & exponent) == exponent)
+    auto const numbers = [&](int input) { return attention::elementsOf<int32_t>(args.inputs, input); };
+    attention::Table const table{.columns = g.columns, .pages = numbers(g.pagesInput), .blocks = g.blocks};
+    int64_t const keys = attention::lengthOf(numbers(g.lengthsInput), b, g.columns);
+    for (int64_t j = 0; j < keys; ++j)
+        if (U const x = v[table.image(b, j) * g.v.batch + table.row(j) * g.v.row]; (x & exponent) == exponent)
             return true;
-    }
     return false;
 }
 

@@ -30,11 +30,11 @@ std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
         if (y.count() == 0)
             return {};
         Params p{.y = y.data, .v = v.type == y.type ? v.data : nullptr, .z = args.outputs[0].data};
-        p.lengths = a.lengths ? args.inputs[2].as<int32_t>() : nullptr;
-        p.pages = a.pages ? args.inputs[3].as<int32_t>() : nullptr;
+        p.lengths = attention::elementsOf<int32_t>(args.inputs, g.lengthsInput);
+        p.pages = attention::elementsOf<int32_t>(args.inputs, g.pagesInput);
         p.count = uint64_t(y.count());
         p.columns = g.columns;
-        p.pageCount = g.pageCount;
+        p.pageCount = g.columns / attention::kPageRows;
         p.blocks = g.blocks;
         p.offset = g.v.offset;
         p.batchStride = g.v.batch;

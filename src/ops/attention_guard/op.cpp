@@ -82,16 +82,12 @@ Geometry geometryOf(Attrs const& a, std::span<TensorRef const> inputs)
     g.batch = y[a.rowsFirst ? 1 : 0];
     g.rows = y[a.rowsFirst ? 0 : 1];
     g.columns = v[a.v.rowsAxis(v.rank)];
-    if (v.rank == 4)
-        g.v = {0, v[1] * v[2] * v[3], v[2] * v[3], v[3]};
-    else if (a.v.rowsFirst)
-        g.v = {a.v.offset, v[2], a.v.headStride, v[1] * v[2]};
-    else
-        g.v = {a.v.offset, v[1] * v[2], a.v.headStride, v[2]};
+    g.v = attention::operandStrides(v, a.v, a.keyHeads(), a.valueSize);
+    g.lengthsInput = a.lengths ? 2 : -1;
+    g.pagesInput = a.pages ? 3 : -1;
     if (a.pages) {
         g.blocks = v[0];
-        g.pageCount = inputs[3].dims[1];
-        g.columns = g.blocks > 0 ? g.pageCount * attention::kPageRows : 0;
+        g.columns = g.blocks > 0 ? inputs[3].dims[1] * attention::kPageRows : 0;
     }
     return g;
 }

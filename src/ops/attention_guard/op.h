@@ -55,8 +55,9 @@ inline uint32_t nanOf(DataType t)
 // Sizes and strides at run time; keys of an image are `columns`, or what its length says.
 struct Geometry
 {
-    int64_t batch = 0, rows = 0, columns = 0, blocks = 0, pageCount = 0;
+    int64_t batch = 0, rows = 0, columns = 0, blocks = 0;
     attention::Strides v; // those of batches are of blocks with pages
+    int lengthsInput = -1, pagesInput = -1;
 };
 Geometry geometryOf(Attrs const& a, std::span<TensorRef const> inputs);
 

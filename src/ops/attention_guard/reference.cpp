@@ -18,7 +18,7 @@ double nothingOf(RefContext& ctx, Geometry const& g, int64_t b, int64_t h, int64
     for (int64_t j = 0; j < keys; ++j) {
         int64_t image = b, row = j;
         if (a.pages) {
-            image = std::clamp<int64_t>(ctx.in(3).getInt(b * g.pageCount + j / attention::kPageRows), 0, g.blocks - 1);
+            image = std::clamp<int64_t>(ctx.in(3).getInt((b * g.columns + j) / attention::kPageRows), 0, g.blocks - 1);
             row = j % attention::kPageRows;
         }
         sum += 0 * ctx.in(1).get(g.v.offset + image * g.v.batch + h / a.headsPerKey * g.v.head + row * g.v.row + d);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Computes at build time what does not depend on the network's inputs.
 //   before: op(const, const) -> v        after: const v
-// A node whose inputs are all constant runs on its reference, or a loop of the same bits (recipe/recipes.h); a node whose output elements inference knows (the shape
-// of a tensor of static shape) needs no run. Any form. Stands before the passes that look for constant operands.
+// A node whose inputs are all constant runs on its reference, or a loop of the same bits (recipe/recipes.h); a node whose
+// output elements inference knows (the shape of a tensor of static shape) needs no run. Any form. Stands before the passes that look for constant operands.
 // Leaves alone: nodes that make a graph output (it stays the output of a node), nodes with state (random numbers), with
 // regions, dequantize (fuse_quantization takes weights as integers and folds what is left), results that are more than kGrowth larger than the inputs (a fill costs less than reading it from the plan),
 // work that would hold up the build. What is computed of weights that refit can reach is written down, but for integers,

@@ -175,6 +175,16 @@ std::optional<double> numberOf(ir::Value const* v, recipe::Recipes const* refit)
     return t.get(0);
 }
 
+std::optional<ir::Dim> onlyElementOf(ir::Value const* v, recipe::Recipes const* refit)
+{
+    if (!v || v->type != DataType::kInt32)
+        return {};
+    if (v->content && v->content->size() == 1)
+        return v->content->front();
+    TensorRef const t = constantOf(v);
+    return t.data && t.count() == 1 && !refitReaches(*v, refit) ? std::optional(ir::Dim(t.getInt(0))) : std::nullopt;
+}
+
 bool isSquare(ir::Node const* n, recipe::Recipes const* refit)
 {
     using enum ops::elementwise::Operation;

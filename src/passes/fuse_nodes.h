@@ -43,6 +43,8 @@ Result<ir::Value*> addReshape(ir::Graph& g, ir::Value* v, ir::Shape const& shape
 
 // The number that all elements of a constant are; a constant that refit reaches only when nothing may be refitted.
 std::optional<double> numberOf(ir::Value const* v, recipe::Recipes const* refit);
+// The only element of an i32, of a constant likewise or as inference knows it.
+std::optional<ir::Dim> onlyElementOf(ir::Value const* v, recipe::Recipes const* refit);
 // x * x, or x to the power of 2.
 bool isSquare(ir::Node const* n, recipe::Recipes const* refit);
 // The constant's elements as a vector.

@@ -37,15 +37,6 @@ constexpr int kMostIndexNodes = 24;
 
 Known countingOf(ir::Value const* v, int nodes);
 
-// The one number that all elements are.
-std::optional<ir::Dim> onlyNumberOf(ir::Value const* v)
-{
-    if (v->content && v->content->size() == 1)
-        return v->content->front();
-    TensorRef const t = constantOf(v);
-    return t.data && t.count() == 1 ? std::optional<ir::Dim>(t.getInt(0)) : std::nullopt;
-}
-
 Known ofConstant(TensorRef const& t, size_t rank)
 {
     constexpr int64_t kMostElements = 1 << 16;
@@ -73,7 +64,7 @@ Known ofRange(ir::Node const& n)
         return std::nullopt;
     if (!hasInput(n, 1))
         return Counting{int64_t(a.alpha), {int64_t(a.beta)}};
-    auto const first = onlyNumberOf(n.inputs[1]), step = onlyNumberOf(n.inputs[2]);
+    auto const first = onlyElementOf(n.inputs[1], nullptr), step = onlyElementOf(n.inputs[2], nullptr);
     if (!first || !step)
         return std::nullopt;
     return Counting{*first, {*step}};
@@ -148,7 +139,7 @@ Known countingOf(ir::Value const* v, int nodes)
 {
     if (v->type != DataType::kInt32 || nodes == 0)
         return std::nullopt;
-    if (auto const number = onlyNumberOf(v))
+    if (auto const number = onlyElementOf(v, nullptr)) // refit reaches no integers
         return Counting{*number, std::vector<ir::Dim>(v->shape.size(), 0)};
     if (TensorRef const t = constantOf(v); t.data)
         return ofConstant(t, v->shape.size());

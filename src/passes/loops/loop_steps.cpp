@@ -7,6 +7,7 @@
 #include "base/tensor.h"
 #include "ops/elementwise/op.h"
 #include "ops/fill/op.h"
+#include "passes/fuse_nodes.h"
 #include "passes/rewrite.h"
 #include "passes/strided_view.h"
 #include "tactic/registry.h"
@@ -39,12 +40,7 @@ TripNumbers::TripNumbers(ir::Node const& loop, recipe::Recipes const* refit, siz
 
 std::optional<ir::Dim> TripNumbers::number(ir::Value const* v) const
 {
-    if (!v || v->type != DataType::kInt32)
-        return {};
-    if (v->content && v->content->size() == 1)
-        return v->content->front();
-    TensorRef const t = constantOf(v);
-    return t.data && t.count() == 1 && !refitReaches(*v, refit_) ? std::optional(ir::Dim(t.getInt(0))) : std::nullopt;
+    return onlyElementOf(v, refit_);
 }
 
 std::optional<ir::Dim> TripNumbers::most() const

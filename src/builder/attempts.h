@@ -24,8 +24,8 @@ namespace tw::builder {
 Result<Attempt> makeBestAttempt(plan::Contents const& contents, std::span<passes::Alternative const> alternatives,
                                 Options const& options, Chooser& chooser, Log& log);
 
-// Compiles what the choice of tactics will ask for, in the order in which it asks, on threads of its own: layers are
-// timed while the kernels of later ones are compiled. The compiler keeps each source, and who asks for one that is being
+// Compiles what the choice of tactics will ask for, and makes what its kernels are checked with (tune/checkers_ahead.h), in the
+// order in which it asks, on threads of their own: layers are timed while those are made of later ones. The compiler keeps each source, and who asks for one that is being
 // compiled waits for it. Failures show again when the tactic is tried.
 class CompileAhead
 {
@@ -69,11 +69,19 @@ private:
     void collect(runtime::LoadedBlock const& block, runtime::Instance const& opt, runtime::Instance const& max,
                  WantedList& out) const;
     void collect(runtime::LoadedBlock const& block, Variants const& variants, WantedList& out) const;
-    std::vector<Part> partsOf(Wanted const& wanted, Originals const& originals, ShapePoints const& points) const;
+    struct Asked
+    {
+        std::vector<Part> parts;
+        bool isOpen = false; // some formats' choice is not known: its kernels will be checked
+        std::vector<tune::Point> points;
+    };
+    Asked asked(Wanted const& wanted, Originals const& originals, ShapePoints const& points) const;
     void addParts(WantedList const& wanted, Originals const& originals, ShapePoints const& points);
     void addReformats(runtime::LoadedBlock const& block, runtime::Instance const& opt, runtime::Instance const& max);
     void startThreads();
     void joinThreads();
+    void stopCheckers();
+    void report() const;
     void work();
     void count(char const* tactic, double seconds);
 
@@ -83,10 +91,8 @@ private:
     int64_t rates_ = 0; // types whose rates are measured later: their kernels come first
     std::atomic<int64_t> next_{0};
     std::vector<std::thread> threads_;
-    // For the log: all work, and the longest.
     std::mutex mutex_;
-    double sum_ = 0, longest_ = 0;
-    std::string longestName_;
+    std::map<std::string, double> seconds_; // of work, by tactic, for the log
 };
 
 } // namespace tw::builder

@@ -16,6 +16,7 @@
 #include "runtime/engine.h"
 #include "runtime/execute_cuda.h"
 #include "runtime/profile_shapes.h"
+#include "tune/checkers_ahead.h"
 #include "tune/phases.h"
 
 namespace tw::builder {
@@ -167,6 +168,8 @@ Result<void> build(plan::Contents& contents, Options const& given)
     withDevice.tune.log = options.log;
     withDevice.tune.target.cuda = options.cuda.get();
     withDevice.tune.backend = options.cuda ? ops::Backend::kCuda : ops::Backend::kCpu;
+    tune::CheckersAhead checkers;
+    withDevice.tune.checkers = cuda ? &checkers : nullptr;
     Chooser chooser(withDevice, countNodes(g));
     TW_ASSIGN(Attempt best, makeBestAttempt(contents, alternatives, withDevice, chooser, log));
     chooser.report();

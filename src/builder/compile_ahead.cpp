@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <functional>
 #include <iterator>
 
 #include "base/format.h"
@@ -8,6 +9,7 @@
 #include "builder/reformats.h"
 #include "runtime/engine.h"
 #include "tune/candidates.h"
+#include "tune/checkers_ahead.h"
 #include "tune/phases.h"
 #include "tune/rates.h"
 #include "tune/region_key.h"
@@ -19,6 +21,7 @@ namespace tw::builder {
 namespace {
 
 constexpr DataType kRates[] = {DataType::kFloat, DataType::kHalf};
+constexpr int kCompilersPerChecker = 4; // threads: compiling is more work
 
 } // namespace
 
@@ -57,8 +60,8 @@ void CompileAhead::collect(runtime::LoadedBlock const& block, Variants const& va
 }
 
 // What the tuner will make kernels of: the choice that the cache has, else those worth a try by estimate.
-std::vector<CompileAhead::Part> CompileAhead::partsOf(Wanted const& wanted, Originals const& originals,
-                                                      ShapePoints const& points) const
+CompileAhead::Asked CompileAhead::asked(Wanted const& wanted, Originals const& originals,
+                                        ShapePoints const& points) const
 {
     ops::Problem const& problem = wanted.problem;
     tune::Options options = options_.tune;
@@ -67,7 +70,7 @@ std::vector<CompileAhead::Part> CompileAhead::partsOf(Wanted const& wanted, Orig
     options.points = points.of(originalOf(problem, originals)); // part of the cache's keys
     options.log = nullptr;
     options.phases = nullptr;
-    std::vector<Part> parts;
+    Asked out;
     std::vector<ops::Problem> open;
     std::vector<ops::Formats> seen;
     std::vector<ops::Tactic const*> const tactics = tune::candidates(*problem.node, options);
@@ -85,31 +88,41 @@ std::vector<CompileAhead::Part> CompileAhead::partsOf(Wanted const& wanted, Orig
         auto const chosen =
             std::ranges::find_if(tactics, [&](ops::Tactic const* t) { return t->id() == known->tactic; });
         if (chosen != tactics.end() && ops::supportsFormats(**chosen, p).ok)
-            parts.push_back({std::move(p), *chosen, known->config});
+            out.parts.push_back({std::move(p), *chosen, known->config});
     };
     for (ops::Tactic const* t : tactics)
         for (ops::Formats const& f : t->formats(problem))
             look(f);
     if (open.empty())
-        return parts;
+        return out;
+    out.isOpen = true;
     tune::Rivals rivals(open, options);
     std::vector<tune::Candidate> reserve;
     for (tune::Candidate const& c :
          tune::prune(tune::collectCandidates(open, options, rivals), open, reserve, rivals, options.mostCandidates))
-        parts.push_back({open[size_t(c.group)], c.tactic, c.config});
-    return parts;
+        out.parts.push_back({open[size_t(c.group)], c.tactic, c.config});
+    out.points = std::move(options.points);
+    return out;
 }
 
 // Libraries take their time to say what they have: they are asked on all workers.
 void CompileAhead::addParts(WantedList const& wanted, Originals const& originals, ShapePoints const& points)
 {
     tune::Phases::Scope const phase(options_.tune.phases, "what to compile");
-    std::vector<std::vector<Part>> found(wanted.list.size());
+    std::vector<Asked> found(wanted.list.size());
     options_.tune.buildWorkers->run(int64_t(found.size()), [&](int64_t i, int) {
-        found[size_t(i)] = partsOf(wanted.list[size_t(i)], originals, points);
+        found[size_t(i)] = asked(wanted.list[size_t(i)], originals, points);
     });
-    for (std::vector<Part>& f : found)
-        std::move(f.begin(), f.end(), std::back_inserter(parts_));
+    std::vector<tune::CheckersAhead::Region> checked;
+    for (size_t i = 0; i < found.size(); ++i) {
+        std::ranges::move(found[i].parts, std::back_inserter(parts_));
+        if (found[i].isOpen)
+            checked.push_back({wanted.list[i].problem, std::move(found[i].points)});
+    }
+    if (options_.tune.checkers)
+        options_.tune.checkers->start(std::move(checked),
+                                      std::max(options_.tune.buildWorkers->count() / kCompilersPerChecker, 1),
+                                      *options_.tune.buildWorkers);
 }
 
 // Times of reformats are asked for before there are any: one of each type that may be. What is compiled depends on little
@@ -189,11 +202,7 @@ void CompileAhead::work()
 void CompileAhead::count(char const* tactic, double seconds)
 {
     std::lock_guard lock(mutex_);
-    sum_ += seconds;
-    if (seconds > longest_) {
-        longest_ = seconds;
-        longestName_ = tactic;
-    }
+    seconds_[tactic] += seconds;
 }
 
 void CompileAhead::joinThreads()
@@ -205,22 +214,47 @@ void CompileAhead::joinThreads()
 
 CompileAhead::~CompileAhead()
 {
+    stopCheckers();
     next_ = rates_ + int64_t(parts_.size());
     joinThreads();
 }
 
+void CompileAhead::stopCheckers()
+{
+    if (options_.tune.checkers)
+        options_.tune.checkers->stop();
+}
+
+// The sum, and what took most of it.
+void CompileAhead::report() const
+{
+    constexpr size_t kMostNamed = 6;
+    std::vector<std::pair<double, std::string>> list;
+    double sum = 0;
+    for (auto const& [tactic, seconds] : seconds_) {
+        list.emplace_back(seconds, tactic);
+        sum += seconds;
+    }
+    std::ranges::sort(list, std::greater());
+    list.resize(std::min(list.size(), kMostNamed));
+    std::string most;
+    for (auto const& [seconds, tactic] : list)
+        most += fmt::format("{}{} {:.2f}", most.empty() ? "" : ", ", tactic, seconds);
+    if (options_.log)
+        options_.log->verbose("Compiled ahead: {} candidates, {:.2f} s of work: {}", parts_.size(), sum, most);
+}
+
 void CompileAhead::settle()
 {
+    stopCheckers();
     if (threads_.empty())
         return;
     tune::Phases::Scope const phase(options_.tune.phases, "compiling ahead");
     joinThreads();
-    if (options_.log)
-        options_.log->verbose("Compiled ahead: {} candidates, {} s of work, the longest {} s ({})", parts_.size(), sum_,
-                              longest_, longestName_);
+    report();
     parts_.clear();
     posed_.clear();
-    sum_ = longest_ = 0;
+    seconds_.clear();
 }
 
 } // namespace tw::builder

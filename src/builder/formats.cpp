@@ -363,7 +363,7 @@ private:
             return *leastCast_ + (hasFixedEnd(v) ? guessCast(opt_.values[at].dims) : 0);
         if (leastCast_ && !isPreferred(v, from.type))
             return 0.0;
-        return timeOf({v, opt_.values[at].dims, max_.values[at].dims, from, to}, g_, options_, timesOf_);
+        return timeOf({v, opt_.values[at].dims, max_.values[at].dims, from, to}, g_, options_, timesOf_, reformats_);
     }
 
     // Whether somebody's type is settled, so that the others pay for a conversion or save it.
@@ -408,7 +408,8 @@ private:
     runtime::Instance const &opt_, &max_;
     tune::Options const& options_;
     TimesOf const& timesOf_;
-    Variants const* variants_;        // null: every node as it is
+    Variants const* variants_; // null: every node as it is
+    ReformatTimes reformats_;
     std::optional<double> leastCast_; // set: conversions cost about that, whatever they convert
     std::map<ir::Node const*, int> const positions_ = positionsOf(g_);
     std::vector<Labels> labels_;

@@ -45,7 +45,18 @@ double guess(ops::Problem const& p)
     return double(x.dims.volume() * (sizeOf(x.type) + sizeOf(y.type))) / kBytesPerMicrosecond;
 }
 
-Result<double> castTime(Reformat const& r, ir::Graph const& g, tune::Options const& options, TimesOf const& timesOf)
+// Reformats whose times are a matter of their sizes; empty: it is like no other.
+std::string kindOf(Reformat const& r)
+{
+    constexpr int64_t kWhole = 32; // channels: a multiple of these fills the vectors and rows of all formats
+    int const axis = r.dims.rank < 2 ? 0 : 1;
+    if (r.dims.rank == 0 || r.dims != r.maxDims || r.dims[axis] % kWhole != 0)
+        return {};
+    return fmt::format("{} {} {} {}", r.dims.rank, nameOf(r.from.type), nameOf(r.from.format), nameOf(r.to.format));
+}
+
+Result<double> castTime(Reformat const& r, ir::Graph const& g, tune::Options const& options, TimesOf const& timesOf,
+                        ReformatTimes& known)
 {
     ir::Graph alone;
     TW_ASSIGN(ops::Problem p,
@@ -68,11 +79,12 @@ Result<double> castTime(Reformat const& r, ir::Graph const& g, tune::Options con
         if (us >= best)
             continue;
         if (!(r.from == read)) {
-            TW_ASSIGN(double const before, timeOf({r.value, r.dims, r.maxDims, r.from, read}, g, options, timesOf));
+            TW_ASSIGN(double const before,
+                      timeOf({r.value, r.dims, r.maxDims, r.from, read}, g, options, timesOf, known));
             us += before;
         }
         if (!(r.to == made)) {
-            TW_ASSIGN(double const after, timeOf({r.value, r.dims, r.maxDims, made, r.to}, g, options, timesOf));
+            TW_ASSIGN(double const after, timeOf({r.value, r.dims, r.maxDims, made, r.to}, g, options, timesOf, known));
             us += after;
         }
         best = std::min(best, us);
@@ -91,10 +103,29 @@ Result<ops::Problem> poseReformat(Reformat const& r, ir::Graph const& g, tune::O
     return p;
 }
 
-Result<double> timeOf(Reformat const& r, ir::Graph const& g, tune::Options const& options, TimesOf const& timesOf)
+std::optional<double> ReformatTimes::between(std::string const& kind, int64_t bytes) const
+{
+    constexpr int64_t kFarthest = 4; // how much larger the upper neighbour may be than the lower one
+    auto const at = times_.find(kind);
+    if (at == times_.end())
+        return {};
+    auto const upper = at->second.lower_bound(bytes);
+    if (upper == at->second.end() || (upper == at->second.begin() && upper->first != bytes))
+        return {};
+    if (upper->first == bytes)
+        return upper->second;
+    auto const lower = std::prev(upper);
+    if (upper->first > kFarthest * lower->first)
+        return {};
+    double const share = double(bytes - lower->first) / double(upper->first - lower->first);
+    return lower->second + share * (upper->second - lower->second);
+}
+
+Result<double> timeOf(Reformat const& r, ir::Graph const& g, tune::Options const& options, TimesOf const& timesOf,
+                      ReformatTimes& known)
 {
     if (r.from.type != r.to.type)
-        return castTime(r, g, options, timesOf);
+        return castTime(r, g, options, timesOf, known);
     ir::Graph alone;
     TW_ASSIGN(ops::Problem p, poseReformat(r, g, options, alone));
     auto const pairs = ops::reformat::formatPairs(p);
@@ -103,8 +134,13 @@ Result<double> timeOf(Reformat const& r, ir::Graph const& g, tune::Options const
     TensorRef const in{r.from.type, r.dims, nullptr, r.from.format}, out{r.to.type, r.dims, nullptr, r.to.format};
     if (!ops::reformat::def().aliases(*p.node, std::span(&in, 1), std::span(&out, 1)).empty())
         return 0.0;
+    std::string const kind = options.target.cuda ? kindOf(r) : std::string();
+    if (auto const us = kind.empty() ? std::nullopt : known.between(kind, in.sizeBytes()))
+        return *us;
     std::vector<Result<double>> const times = timesOf(p, {ops::formatsOf(p)});
     TW_ASSIGN(double const us, times[0]);
+    if (!kind.empty() && us > 0)
+        known.add(kind, in.sizeBytes(), us);
     return us > 0 ? us : guess(p);
 }
 
@@ -112,9 +148,10 @@ Result<double> leastCastTime(ir::Graph const& g, tune::Options const& options, T
 {
     ir::Graph alone;
     ir::Value const& one = *alone.addInput("one", DataType::kFloat, ir::shapeOf({1}));
+    ReformatTimes known;
     Carrier const single{DataType::kFloat, Format::kLinear}, half{DataType::kHalf, Format::kLinear};
-    TW_ASSIGN(double const down, castTime({one, {1}, {1}, single, half}, g, options, timesOf));
-    TW_ASSIGN(double const up, castTime({one, {1}, {1}, half, single}, g, options, timesOf));
+    TW_ASSIGN(double const down, castTime({one, {1}, {1}, single, half}, g, options, timesOf, known));
+    TW_ASSIGN(double const up, castTime({one, {1}, {1}, half, single}, g, options, timesOf, known));
     return std::min(down, up);
 }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "recipe/loops.h"
+
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -8,23 +10,18 @@
 #include "ops/concatenation/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/identity/op.h"
+#include "ops/quantize/op.h"
+#include "ops/reduce/op.h"
 #include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
+#include "ops/unary/op.h"
 #include "recipe/recipes.h"
 #include "tactic/blocks.h"
 #include "tactic/registry.h"
 
 namespace tw::recipe {
 
-namespace {
-
-// `narrow` stretched over `wide`: element k of it stands for `inner` neighbours, `outer` times.
-struct Rows
-{
-    int64_t outer = 1, count = 1, inner = 1;
-};
-
-bool findRows(Extents const& wide, Extents const& narrow, Rows& r)
+bool findRows(Extents const& wide, Extents const& narrow, Rows& rows)
 {
     if (wide.rank != narrow.rank)
         return false;
@@ -36,9 +33,11 @@ bool findRows(Extents const& wide, Extents const& narrow, Rows& r)
     for (int d = first; d < last; ++d)
         if (narrow[d] != wide[d])
             return false;
-    r = {wide.volume(0, first), narrow.volume(), wide.volume(last, wide.rank)};
+    rows = {wide.volume(0, first), narrow.volume(), wide.volume(last, wide.rank)};
     return true;
 }
+
+namespace {
 
 // Floats of a tensor, all of them.
 std::vector<float> floatsOf(TensorRef const& t)
@@ -270,6 +269,12 @@ Tensor runLoop(ir::Node const& node, std::vector<TensorRef> const& inputs)
         return shuffle(node, inputs);
     if (node.op == &ops::slice::def())
         return slice(node, inputs);
+    if (node.op == &ops::unary::def())
+        return unaryLoop(node, inputs);
+    if (node.op == &ops::reduce::def())
+        return reduceLoop(node, inputs);
+    if (node.op == &ops::quantize::def())
+        return quantizeLoop(node, inputs);
     return {};
 }
 

@@ -131,6 +131,20 @@ Checker::Set& Checker::set(size_t which)
     return *s;
 }
 
+void Checker::makeSets()
+{
+    for (size_t which = 0; which < sets_.size(); ++which)
+        set(which);
+}
+
+int64_t Checker::bytes() const
+{
+    int64_t sum = 0;
+    for (auto const& s : sets_)
+        sum += s ? s->values.bytes() : 0;
+    return sum;
+}
+
 // In the problem's formats; whole ones for a CPU. Those of a GPU are whole there (DeviceTensors): here their elements are the
 // originals' where they consist of images.
 Result<void> Checker::fillInputs(Formatted& f, CheckSet const& values, ops::Problem const& problem)

@@ -79,6 +79,10 @@ public:
         kFirst,
         kOthers,
     };
+    // Makes all sets of inputs now; those that are not made are made when they are needed.
+    void makeSets();
+    int64_t bytes() const; // of the sets that are made
+
     // Runs the kernel, which was loaded for `problem` (the checker's, in some formats), and compares with the
     // reference: everywhere on small outputs, at sampled elements (edges and random ones) on large ones. Outputs and
     // workspace have guard bytes around them. An error: the kernel is wrong.

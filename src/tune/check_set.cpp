@@ -90,6 +90,14 @@ TensorRef CheckSet::make(DataType type, Extents const& dims)
     return storage_.back().ref();
 }
 
+int64_t CheckSet::bytes() const
+{
+    int64_t sum = 0;
+    for (Tensor const& t : storage_)
+        sum += t.ref().sizeBytes();
+    return sum;
+}
+
 Result<void> CheckSet::fillInput(size_t i, Extents const& dims, Values values, uint64_t seed)
 {
     inputs_[i] = make(inputs_[i].type, dims);

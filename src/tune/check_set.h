@@ -43,6 +43,8 @@ public:
     // Why the reference gives nothing (random inputs may be none that the node accepts); empty: it does.
     std::string const& incomparable() const { return incomparable_; }
 
+    int64_t bytes() const; // that it holds
+
     // Linear. Those that have images (of images()) are the originals alone.
     std::vector<TensorRef> const& inputs() const { return inputs_; }
     std::vector<TensorRef> const& outputs() const { return outputs_; } // whole sizes, no elements

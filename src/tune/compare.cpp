@@ -2,6 +2,7 @@
 // Random contents, comparison within a tolerance, copies in other formats.
 #include <cmath>
 
+#include "base/element.h"
 #include "ir/signs.h"
 #include "tactic/convert_format.h"
 #include "tune/check.h"
@@ -60,6 +61,15 @@ void fillRandom(TensorRef const& t, ops::Domain const& domain, uint64_t seed)
         double const step = (domain.hi - domain.lo) * 0x1p-53;
         for (int64_t i = 0; i < count; ++i)
             out[i] = float(domain.lo + double(random.next() >> 11) * step);
+        return repeat();
+    }
+    if (isNarrowFloat(t.type) && !whole && !domain.ascending) {
+        float const lo = float(domain.lo), step = float((domain.hi - domain.lo) * 0x1p-24);
+        withNarrow(t.type, [&](auto element) {
+            auto* out = t.as<decltype(element)>();
+            for (int64_t i = 0; i < count; ++i)
+                storeElement(out[i], lo + float(random.next() >> 40) * step);
+        });
         return repeat();
     }
     for (int64_t i = 0; i < count; ++i) {

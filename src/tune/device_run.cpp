@@ -2,6 +2,8 @@
 #include "tune/device_run.h"
 
 #include <algorithm>
+#include <cstring>
+#include <string>
 
 #include "device/cuda/device.h"
 #include "device/cuda/target.h"
@@ -14,10 +16,11 @@ namespace tw::tune {
 
 namespace {
 
-constexpr double kBatchMicroseconds = 500; // of work between two events, so that their resolution (0.5 us) is nothing
+constexpr double kBatchMicroseconds = 250; // of work between two events, so that their resolution (0.5 us) is little
 constexpr int kMostRuns = 100;
-constexpr double kWorthCapturing = 50; // microseconds
-constexpr unsigned char kNaN = 0xff;   // every byte of a NaN, in any floating type
+constexpr double kWorthCapturing = 50;   // microseconds
+constexpr unsigned char kNaN = 0xff;     // every byte of a NaN, in any floating type
+constexpr int64_t kMostAtOnce = 4 << 20; // bytes of an output that are copied for the sake of some of its elements
 
 } // namespace
 
@@ -119,6 +122,27 @@ struct DeviceRun::State
         args.stream = stream->handle();
         return kernel->run(args);
     }
+    // Of output 0, to the host. Each copy takes longer than some 100 KiB do.
+    Result<void> copyElements(TensorRef const& from, std::span<int64_t const> wanted, TensorRef const& list) const
+    {
+        cuda::Driver const& driver = device->driver();
+        int64_t const size = sizeOf(from.type);
+        cuda::Buffer const& whole = tensors->state_->memoryOf(0);
+        if (whole.sizeBytes() > kMostAtOnce) {
+            for (size_t k = 0; k < wanted.size(); ++k)
+                TW_CUDA(driver, cuMemcpyDtoHAsync(list.as<char>() + int64_t(k) * size,
+                                                  cuda::addressOf(from.as<char>() + from.place(wanted[k]) * size),
+                                                  size_t(size), stream->handle()));
+            return {};
+        }
+        std::string bytes(size_t(whole.sizeBytes()), 0);
+        TW_CUDA(driver, cuMemcpyDtoHAsync(bytes.data(), cuda::addressOf(whole.data()), bytes.size(), stream->handle()));
+        TW_TRY(stream->synchronize());
+        char const* const begin = bytes.data() + (from.as<char>() - static_cast<char const*>(whole.data()));
+        for (size_t k = 0; k < wanted.size(); ++k)
+            std::memcpy(list.as<char>() + int64_t(k) * size, begin + from.place(wanted[k]) * size, size_t(size));
+        return {};
+    }
     Result<void> launches(int count)
     {
         uint64_t randomState = 1;
@@ -216,11 +240,7 @@ Result<void> DeviceRun::run(std::span<TensorRef> outputs, std::span<int64_t cons
             if (out[i].dims != s.outputs[i].dims)
                 return internalError("it gives {} as output 0, which is {}", out[i].dims.str(),
                                      s.outputs[i].dims.str());
-            int64_t const size = sizeOf(out[i].type);
-            for (size_t k = 0; k < wanted.size(); ++k)
-                TW_CUDA(driver, cuMemcpyDtoHAsync(list.as<char>() + int64_t(k) * size,
-                                                  cuda::addressOf(out[i].as<char>() + out[i].place(wanted[k]) * size),
-                                                  size_t(size), stream));
+            TW_TRY(s.copyElements(out[i], wanted, list));
             continue;
         }
         TensorRef dense = out[i];

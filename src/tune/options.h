@@ -29,6 +29,7 @@ struct Point
     std::vector<InputAt> inputs;
 };
 
+class CheckersAhead;
 class Phases;
 class Selector;
 class TimingCache;
@@ -65,7 +66,8 @@ struct Options
     std::vector<Point> points;                     // where the layer's kernels are checked beside its optimum
     int mostCandidates = kMostCandidates;          // of each combination of formats, by estimate
     Log* log = nullptr;
-    Phases* phases = nullptr; // told what the time is spent on
+    Phases* phases = nullptr;          // told what the time is spent on
+    CheckersAhead* checkers = nullptr; // has inputs and references of some regions
 };
 
 } // namespace tw::tune

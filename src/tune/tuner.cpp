@@ -11,6 +11,7 @@
 #include "tune/bench.h"
 #include "tune/candidates.h"
 #include "tune/check.h"
+#include "tune/checkers_ahead.h"
 #include "tune/contest.h"
 #include "tune/device_run.h"
 #include "tune/limit.h"
@@ -45,8 +46,7 @@ class Tuner
 {
 public:
     Tuner(ops::Problem const& problem, std::vector<ops::Formats> const& formats, Options const& options)
-        : problem_(problem), options_(options),
-          checker_(problem, *options.buildWorkers, options.points, options.phases),
+        : problem_(problem), options_(options), checker_(checkerOf(problem, options)),
           problems_(inFormats(problem, formats)), lackedMemory_(formats.size()), rivals_(problems_, options)
     {}
 
@@ -132,8 +132,8 @@ private:
     bool isRight(Candidate const& c, Checker::Sets sets)
     {
         Phases::Scope const phase(options_.phases, "checking kernels");
-        auto const checked = checker_.check(problems_[size_t(c.group)], *c.kernel, c.tactic->name(), *options_.workers,
-                                            {c.tactic->traits().rounding, c.isPlain}, sets);
+        auto const checked = checker_->check(problems_[size_t(c.group)], *c.kernel, c.tactic->name(), *options_.workers,
+                                             {c.tactic->traits().rounding, c.isPlain}, sets);
         if (!checked.ok()) {
             rivals_.refuse(c, checked.error().message);
             if (checked.error().code == ErrorCode::kFailedAllocation)
@@ -297,7 +297,7 @@ private:
         for (size_t i = 0; i < good_.size(); ++i) {
             Candidate const& c = good_[i];
             Offer o{ops::formatsOf(problems_[size_t(c.group)]), c.tactic->id(), c.config, times[i], 0};
-            if (auto b = checker_.buffers(problems_[size_t(c.group)]); b.ok())
+            if (auto b = checker_->buffers(problems_[size_t(c.group)]); b.ok())
                 o.workspaceBytes = c.kernel->workspaceBytes((*b)->inputs, (*b)->outputs);
             offers.push_back(std::move(o));
         }
@@ -367,7 +367,7 @@ private:
         std::vector<Contestant> contestants;
         for (size_t i = 0; i < list.size(); ++i) {
             Candidate const& c = *list[i];
-            auto buffers = checker_.buffers(problems_[size_t(c.group)]);
+            auto buffers = checker_->buffers(problems_[size_t(c.group)]);
             if (!buffers.ok())
                 return std::nullopt;
             if (problem_.target.cuda) {
@@ -417,7 +417,7 @@ private:
 
     ops::Problem const& problem_;
     Options const& options_;
-    Checker checker_;
+    std::shared_ptr<Checker> const checker_;
     bool leftOut_ = false;               // a kernel, because of its workspace
     std::vector<ops::Problem> problems_; // one for each combination of formats
     std::vector<bool> lackedMemory_;     // some candidate of each

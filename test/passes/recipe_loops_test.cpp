@@ -8,8 +8,11 @@
 #include "interp/interp.h"
 #include "nodes.h"
 #include "ops/concatenation/op.h"
+#include "ops/quantize/op.h"
+#include "ops/reduce/op.h"
 #include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
+#include "ops/unary/op.h"
 #include "recipe/recipes.h"
 
 namespace tw::test {
@@ -65,7 +68,7 @@ protected:
         ASSERT_EQ(got.dims(), (*want)[0].dims());
         // Of NaN one is as good as another.
         auto const *a = static_cast<char const*>(got.data()), *b = static_cast<char const*>((*want)[0].data());
-        size_t const size = size_t(sizeOf(GetParam()));
+        size_t const size = size_t(sizeOf(got.type()));
         int64_t wrong = 0;
         for (int64_t i = 0; i < got.count(); ++i)
             wrong += std::memcmp(a + size_t(i) * size, b + size_t(i) * size, size) != 0 &&
@@ -92,6 +95,32 @@ TEST_P(RecipeLoops, Elementwise)
             std::swap(in[0], in[1]);
         for (auto op : {kSum, kProd, kSub, kDiv})
             compare(ops::elementwise::def(), ops::elementwise::Attrs(op), in);
+    }
+}
+
+TEST_P(RecipeLoops, Int8)
+{
+    if (!isFullFloat(GetParam()))
+        return; // narrow ones take the references
+    for (int i = 0; i < 200; ++i) {
+        Extents const d = dims(int(any(1, 4)), 20);
+        std::vector<Tensor> in;
+        in.push_back(values(d));
+        if (any(0, 3) == 0)
+            in[0].ref().set(any(0, in[0].count() - 1), NAN);
+        for (auto op : {ops::unary::Operation::kAbs, ops::unary::Operation::kFloor, ops::unary::Operation::kCeil})
+            compare(ops::unary::def(), ops::unary::Attrs(op), in);
+        int const axis = int(any(-1, d.rank - 1));
+        ops::reduce::Attrs largest;
+        largest.kind = ops::reduce::Kind::kMax;
+        largest.keepDims = any(0, 1);
+        for (int k = 0; k < d.rank; ++k)
+            largest.axes |= k == axis ? 0 : int64_t(1) << k;
+        compare(ops::reduce::def(), largest, in);
+        in.push_back(Tensor(DataType::kFloat, Extents{axis < 0 ? 1 : d[axis]}));
+        for (int64_t k = 0; k < in[1].count(); ++k)
+            in[1].ref().set(k, any(0, 9) == 0 ? 0 : std::ldexp(double(any(1, 200)), -8));
+        compare(ops::quantize::def(), ops::quantize::Attrs(axis), in);
     }
 }
 

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <optional>
 
+#include "device/cuda/target.h"
 #include "device/memory_source.h"
 #include "ir/op_def.h"
 #include "runtime/constants.h"
 #include "runtime/engine.h"
 #include "runtime/retarget.h"
 #include "tactic/cuda_library.h"
+#include "tactic/cuda_tactic.h"
 #include "tactic/packed_constants.h"
 
 namespace tw::runtime {
@@ -64,18 +66,19 @@ public:
         // Large weights first, so that no worker is left with one at the end.
         std::ranges::stable_sort(tasks_,
                                  [](Task const& a, Task const& b) { return a.constantBytes > b.constantBytes; });
-        // A CUDA context belongs to the calling thread.
-        Workers& workers = options_.cuda ? serialWorkers() : *options_.workers;
         auto const source = device::SourceScope::current();
-        workers.run(int64_t(tasks_.size()), [&](int64_t i, int) {
+        auto loadOne = [&](Task& t) {
             device::SourceScope const scope(source);
-            Task& t = tasks_[size_t(i)];
             if (auto done = loadStep(t); !done.ok())
                 t.error = done.error();
             for (ir::Value const* v : t.step->node->inputs)
                 if (options_.pages && v && v->constant && !(t.usesPanels && options_.panels->contains(v)))
                     options_.pages->done(v->constant->data->data(), v->constant->data->sizeBytes());
-        });
+        };
+        auto const others = std::ranges::stable_partition(tasks_, [&](Task const& t) { return isForWorkers(t); });
+        options_.workers->run(int64_t(tasks_.size() - others.size()),
+                              [&](int64_t i, int) { loadOne(tasks_[size_t(i)]); });
+        std::ranges::for_each(others, loadOne);
         for (Task const& t : tasks_)
             if (t.error)
                 return *t.error;
@@ -112,6 +115,14 @@ private:
         std::map<ir::Value*, BlobPtr> unfolded; // constants in panels that it needs in the order of their shape
     };
 
+    // On a GPU our own kernels, whose weights are packed meanwhile. Libraries stay on the calling thread, and client code, which may
+    // mind threads: plugins, and an allocator.
+    bool isForWorkers(Task const& task) const
+    {
+        return !options_.cuda ||
+               (task.choice && !options_.cuda->device->allocator() &&
+                dynamic_cast<ops::CudaTactic const*>(findTactic(*task.step, task.choice->tactic, options_)));
+    }
     // The kernel of the same step with other weights, if it reads none of those that are new.
     static bool takeOver(LoadedStep& step, LoadedStep const& like)
     {

@@ -4,13 +4,34 @@
 #include <algorithm>
 
 #include "base/element.h"
+#include "device/cpu.h"
+#include "kernels/cpu/casts.h"
 
 namespace tw::ops {
+
+namespace {
+
+// Of narrow floats, in vectors; null: this CPU has none.
+kernels::CastKernels const* casts()
+{
+    static kernels::CastKernels const* const table = [] {
+        device::CpuInfo const cpu = device::probeCpu();
+        return cpu.avx2 && cpu.fma && cpu.f16c ? &avx2::kCasts : nullptr;
+    }();
+    return table;
+}
+
+} // namespace
 
 float const* loadFloats(DataType type, void const* data, int64_t offset, int64_t stride, int64_t n, float* buffer)
 {
     if (isFullFloat(type) && stride != 0)
         return static_cast<float const*>(data) + offset;
+    if (isNarrowFloat(type) && stride != 0 && casts()) {
+        auto const convert = type == DataType::kBf16 ? casts()->bfloat16ToFloat : casts()->halfToFloat;
+        convert(static_cast<uint16_t const*>(data) + offset, buffer, n);
+        return buffer;
+    }
     auto load = [&](auto element, auto const& convert) {
         auto const* from = static_cast<decltype(element) const*>(data) + offset;
         for (int64_t i = 0, distinct = stride == 0 ? 1 : n; i < distinct; ++i)
@@ -69,6 +90,10 @@ void storeFloats(DataType type, void* data, int64_t offset, int64_t n, float con
 {
     if (!isReal(type) || isFullFloat(type))
         return;
+    if (isNarrowFloat(type) && casts()) {
+        auto const convert = type == DataType::kBf16 ? casts()->floatToBfloat16 : casts()->floatToHalf;
+        return convert(from, static_cast<uint16_t*>(data) + offset, n);
+    }
     withReal(type, [&](auto element) {
         auto* to = static_cast<decltype(element)*>(data) + offset;
         for (int64_t i = 0; i < n; ++i)

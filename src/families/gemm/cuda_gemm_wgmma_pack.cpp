@@ -4,6 +4,7 @@
 #include <numeric>
 #include <vector>
 
+#include "base/transpose.h"
 #include "base/types.h"
 #include "families/gemm/cuda_gemm_wgmma_run.h"
 #include "tactic/blocks.h"
@@ -15,7 +16,6 @@ namespace {
 template <class T>
 std::string packedAs(Blob const& b, PackedMatrices const& s)
 {
-    constexpr int64_t kBlock = 16; // keeps both sides in L1
     int64_t const rows = s.transposes ? s.columns : s.rows, columns = s.transposes ? s.rows : s.columns;
     int64_t const count = int64_t(b.sizeBytes() / sizeof(T)) / (rows * columns);
     std::string out(size_t(count * rows * s.padded) * sizeof(T), '\0');
@@ -27,11 +27,7 @@ std::string packedAs(Blob const& b, PackedMatrices const& s)
                 std::memcpy(to + r * s.padded, from + r * columns, size_t(columns) * sizeof(T));
             continue;
         }
-        for (int64_t r0 = 0; r0 < rows; r0 += kBlock)
-            for (int64_t c0 = 0; c0 < columns; c0 += kBlock)
-                for (int64_t r = r0; r < std::min(r0 + kBlock, rows); ++r)
-                    for (int64_t c = c0; c < std::min(c0 + kBlock, columns); ++c)
-                        to[r * s.padded + c] = from[c * rows + r];
+        transposePlane(from, rows, to, s.padded, columns, rows);
     }
     return out;
 }

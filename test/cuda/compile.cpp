@@ -227,6 +227,11 @@ int main(int argc, char** argv)
             dump = next();
         else if (!std::strcmp(argv[i], "--code"))
             code = next();
+        else {
+            fmt::print(stderr, "{}: unknown option; those that there are stand at the top of test/cuda/compile.cpp\n",
+                       argv[i]);
+            return 2;
+        }
     }
     int failures = 0;
     std::vector<test::CudaCase> cases;

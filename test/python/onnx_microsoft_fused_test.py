@@ -230,6 +230,12 @@ def test_refused_by_name(op, sentence):
     assert op in error and sentence in error, error
 
 
+def test_layout_of_a_machine():
+    model = Node("ReorderInput", domain="com.microsoft.nchwc")
+    model.feed("x", np.zeros((1, 16, 8, 8), np.float32))
+    assert "save it with ORT_ENABLE_EXTENDED" in parsed(model.bytes("y"))[1]
+
+
 def test_unknown_activation():
     node = Node("FusedConv")
     node.feed("x", np.zeros((1, 2, 8, 8), np.float32)), node.weights("w", np.zeros((2, 2, 3, 3), np.float32))

@@ -110,6 +110,9 @@ constexpr char const* kBuckets =
     "a bias by distances that only a run tells cannot be imported; the layers that exporters write for it can";
 constexpr char const* kCompiled =
     "it holds what another library has compiled for its own device; import the model that it was made of";
+constexpr char const* kBlocked =
+    "ONNX Runtime has saved the model in the layout of one machine's CPU (ORT_ENABLE_ALL) and cannot read it elsewhere "
+    "either; import the model as it was, or save it with ORT_ENABLE_EXTENDED";
 constexpr char const* kSearch = "a search over a decoder cannot be imported; import the decoder, and choose the tokens "
                                 "outside, or put it into a Loop "
                                 "with GenerateSample or BeamStep";
@@ -138,6 +141,9 @@ void register_composites_microsoft(ImporterMap& map)
     for (char const* op : {"RelativePositionBias", "GatedRelativePositionBias"})
         add(op, refuse<kBuckets>);
     add("EPContext", refuse<kCompiled>);
+    for (char const* op : {"Conv", "MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool", "Upsample",
+                           "ReorderInput", "ReorderOutput"})
+        map.add(op, refuse<kBlocked>, 1, ImporterMap::kNewestOpset, "com.microsoft.nchwc");
     for (char const* op : {"SparseAttention", "DynamicSparseAttention", "LongformerAttention"})
         add(op, refuse<kBlocks>);
     for (char const* op : {"BeamSearch", "GreedySearch", "Sampling", "WhisperBeamSearch"})

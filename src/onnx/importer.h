@@ -69,6 +69,10 @@ struct Normalized
 Normalized layerNormalized(ImportContext& ctx, ITensor& x, int first, float epsilon, bool inFloat);
 Normalized rmsNormalized(ImportContext& ctx, ITensor& x, int first, float epsilon, bool inFloat);
 
+// GroupNormalization of x [N, C, ..], C known; gamma and beta: [C], or with `ofGroups` [groups].
+ITensor& groupNormalized(ImportContext& ctx, ITensor& x, int64_t groups, float epsilon, Value const& gamma,
+                         Value const& beta, bool ofGroups, bool inFloat);
+
 // x sigmoid(alpha x), 0.5 x (1 + erf(x / sqrt 2)), and the latter with a tanh that is near to it.
 ITensor& swish(ImportContext& ctx, ITensor& x, float alpha);
 ITensor& gelu(ImportContext& ctx, ITensor& x);
@@ -107,7 +111,10 @@ inline constexpr char const* kMicrosoftQuantizedOps[] = {"QLinearAdd",
                                                          "QLinearSigmoid",
                                                          "QLinearLeakyRelu",
                                                          "QLinearSoftmax",
-                                                         "QGemm"};
+                                                         "QGemm",
+                                                         "MatMulIntegerToFloat",
+                                                         "DynamicQuantizeMatMul",
+                                                         "QAttention"};
 // What the layers on INT8 do not have: blocks, and integers of 2, 4 and 16 bits, as arithmetic; initializers of any type become
 // numbers at once. False: it is none of these.
 bool quantizedAsNumbers(ImportContext& ctx);

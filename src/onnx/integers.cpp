@@ -126,7 +126,10 @@ IntegerForm formTaken(std::string const& opType)
                             "SplitToSequence",
                             "Optional",
                             "OptionalGetElement",
-                            "OptionalHasElement"};
+                            "OptionalHasElement",
+                            "MatMulIntegerToFloat",
+                            "DynamicQuantizeMatMul",
+                            "QAttention"};
     static Names const kMoved{"Reshape", "Transpose", "Flatten", "Squeeze", "Unsqueeze",    "Slice",       "Split",
                               "Concat",  "Gather",    "Expand",  "Tile",    "DepthToSpace", "SpaceToDepth"};
     static Names const kFloats{"Resize", "Upsample", "GlobalMaxPool", "MatMul", "Gemm"};
@@ -157,7 +160,10 @@ Integers resultIntegers(ImportContext const& ctx, int output)
                                "DequantizeLinear",
                                "RandomUniformLike",
                                "RandomNormalLike",
-                               "NonMaxSuppression"};
+                               "NonMaxSuppression",
+                               "MatMulIntegerToFloat",
+                               "DynamicQuantizeMatMul",
+                               "QAttention"};
     static Names const kFirstAlone{"TopK", "MaxPool", "Unique", "Dropout"};
     std::string const& op = ctx.opType();
     if (kOthers.contains(op) || contains(kQuantizedOps, op) || (output > 0 && kFirstAlone.contains(op)))

@@ -51,6 +51,11 @@ ITensor& realNumbers(ImportContext& ctx, Quantized const& t, int axis);
 // And back, to the scale and zero point of y.
 Value quantizedNumbers(ImportContext& ctx, ITensor& v, Quantized const& y, int axis);
 
+// x as DynamicQuantizeLinear quantizes it, by its own range.
+Quantized quantizedByRange(ImportContext& ctx, ITensor& x);
+// a b in FLOAT, of what both stand for; scales of b may be one for each column.
+ITensor& productInFloat(ImportContext& ctx, Quantized const& a, Quantized const& b);
+
 // Whole numbers need FLOAT, also where FP16 is allowed.
 class InFloat
 {

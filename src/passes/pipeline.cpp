@@ -31,6 +31,8 @@ std::vector<Pass> const& pipeline()
         {"simplify_shapes", simplifyShapes, Form::kImported, Form::kImported, 1},
         {"drop_expansions", dropExpansions, Form::kImported, Form::kImported, 1},
         {"window_scores", windowScores, Form::kImported, Form::kImported, 1},
+        {"heads_apart", headsApart, Form::kImported, Form::kImported, 1},
+        {"join_masks", joinMasks, Form::kImported, Form::kImported, 1},
         {"expand_powers", expandPowers, Form::kImported, Form::kImported, 1},
         {"join_integer_sums", joinIntegerSums, Form::kImported, Form::kImported, 1},
         {"fuse_cumulative_sum", fuseCumulativeSum, Form::kImported, Form::kImported, 1},

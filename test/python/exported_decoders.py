@@ -4,7 +4,7 @@ sequence and place, the factor is in queries and keys, weights that are NaN coun
 
 import numpy as np
 import onnx
-from decoders import BOOL, FLOAT, GROUPS, HEADS, INT64, LAYERS, LOWEST, SIZE, VOCABULARY, WIDTH, Graph, Spec, apart, caches, gated, joined, repeated, rms_norm, rotary_tables, rotated, silu
+from decoders import BOOL, FLOAT, GROUPS, HEADS, INT64, LAYERS, LOWEST, SIZE, VOCABULARY, WIDTH, Graph, Spec, apart, caches, causal_mask, gated, joined, repeated, rms_norm, rotary_tables, rotated, silu
 from onnx import helper
 
 
@@ -34,6 +34,15 @@ def seen(g, ids, mask, past, form, window):
     return g.expand(counts, g.shape(g.dim(ids, 0), -1, g.dim(ids, 1), total))
 
 
+def written(g, ids, mask, past):
+    """[batch, 1, s, total] to be added: x[:, :, :, :total] = masked(x), by a ScatterND at all its places."""
+    whole = causal_mask(g, ids, mask, g.op("Add", past, g.dim(ids, 1)), past)
+    shape, zero, one = g.op("Shape", whole), g.const(np.int64(0)), g.const(np.int64(1))
+    ranges = [g.op("Reshape", g.op("Range", zero, g.dim(whole, d), one), g.ints(*(-1 if e == d else 1 for e in range(4)))) for d in range(4)]
+    places = g.op("Concat", *(g.op("Unsqueeze", g.op("Expand", r, shape), g.ints(-1)) for r in ranges), axis=-1)
+    return g.op("ScatterND", g.op("Mul", whole, 0.5), places, whole)
+
+
 def attention(g, q, k, v, counts, form, lowest):
     if form == "tuples":  # keys are turned with their heads and sequences as one dimension
         shape = g.op("Shape", k)
@@ -42,7 +51,7 @@ def attention(g, q, k, v, counts, form, lowest):
         turned = g.op("Reshape", g.op("Transpose", flat, perm=[0, 2, 1]), g.op("Concat", rest, last, before, axis=0))
     else:
         turned = g.op("Transpose", k, perm=[0, 1, 3, 2])
-    added = g.op("Where", counts, 0.0, lowest)
+    added = counts if form == "written" else g.op("Where", counts, 0.0, lowest)
     scores = g.op("MatMul", g.op("Mul", q, SIZE**-0.25), g.op("Mul", turned, SIZE**-0.25))
     weights = g.op("Softmax", g.op("Add", scores, added), axis=-1)
     weights = g.op("Where", g.op("IsNaN", weights), 0.0, weights)
@@ -50,13 +59,13 @@ def attention(g, q, k, v, counts, form, lowest):
 
 
 def sdpa(seed, form, window=0, lowest=LOWEST, heads=GROUPS, masked=True):
-    """form: tuples (torch.export, opset 18 and later) or flat (TorchScript); lowest: -inf in earlier releases; masked: padding is known."""
+    """form: tuples (torch.export, opset 18 and later), flat (TorchScript) or written (TorchScript of earlier releases); lowest: -inf in earlier releases; masked: padding is known."""
     g = Graph(seed, opset=17)
     ids, mask = g.input("input_ids", INT64, "batch", "s"), g.input("attention_mask", INT64, "batch", "past + s") if masked else None
     places = g.input("position_ids", INT64, "batch", "s")
     pasts = [caches(g, i, heads) for i in range(LAYERS)]
     past = g.dim(pasts[0][0], 2)
-    counts = seen(g, ids, mask, past, form, window)
+    counts = written(g, ids, mask, past) if form == "written" else seen(g, ids, mask, past, form, window)
     x = g.op("Gather", g.weight(VOCABULARY, WIDTH), ids)
     tables = rotary_tables(g, places, SIZE)
     for i, (past_k, past_v) in enumerate(pasts):
@@ -102,5 +111,6 @@ FORMS = {
     "flat": lambda: sdpa(52, "flat", heads=HEADS),
     "tuples_window": lambda: sdpa(53, "tuples", window=6),
     "one_head": lambda: sdpa(55, "tuples", heads=1),
+    "written": lambda: sdpa(57, "written"),
     "flat_infinite": lambda: sdpa(54, "flat", lowest=-float("inf")),
 }

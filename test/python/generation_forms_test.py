@@ -11,6 +11,7 @@ decoders = pytest.importorskip("decoders", reason="SKIP: there is no decoders.py
 
 import tensorwright  # noqa: E402
 
+import alibi_decoders  # noqa: E402
 import decoding  # noqa: E402
 import exported_decoders  # noqa: E402
 
@@ -22,7 +23,7 @@ def reference(spec):
     """logits(tokens), of the last one."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(spec.data, options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(getattr(spec, "standard", spec.data), options, providers=["CPUExecutionProvider"])
 
     def logits(tokens):
         feed = {"input_ids": np.array([tokens])}
@@ -70,9 +71,12 @@ def test_tokens(form, tmp_path):
     assert [r.tokens for r in generator.generate(prompts, max_new_tokens=NEW)] == wanted
 
 
-@pytest.mark.parametrize("form", exported_decoders.FORMS)
+TODAY = {**exported_decoders.FORMS, **alibi_decoders.FORMS}
+
+
+@pytest.mark.parametrize("form", TODAY)
 def test_tokens_of_todays_exporters(form, tmp_path):
-    spec = exported_decoders.FORMS[form]()
+    spec = TODAY[form]()
     (tmp_path / "model.onnx").write_bytes(spec.data)
     generator, logits = tensorwright.Generator(tmp_path / "model.onnx", slots=3, capacity=32, chunk=5, cache=False), reference(spec)
     assert "caches paged" in repr(generator)

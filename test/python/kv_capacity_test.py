@@ -13,6 +13,7 @@ import tensorrt as trt
 
 onnxruntime = pytest.importorskip("onnxruntime")
 decoders = pytest.importorskip("decoders", reason="SKIP: there is no decoders.py, which writes the forms of exporters")
+import alibi_decoders  # noqa: E402
 import exported_decoders  # noqa: E402
 
 from tensorwright._model import Logger  # noqa: E402
@@ -89,7 +90,7 @@ def check(spec, engine, random, lengths, new, padded, in_place=True, batch=None)
     """One run of `new` tokens behind caches of random rows."""
     rows, kind = len(lengths), getattr(spec, "type", np.float32)
     loose = {np.float16: 100, np.int8: 20}.get(kind, 1)
-    session = session_of(spec.data)
+    session = session_of(getattr(spec, "standard", spec.data))
     ids = random.integers(0, decoders.VOCABULARY, (rows, new))
     pairs = {spec.names[0].format(p): spec.names[1].format(p) for p in spec.past}
     growing = {i: o for i, o in pairs.items() if ".encoder." not in i}
@@ -126,7 +127,7 @@ def check(spec, engine, random, lengths, new, padded, in_place=True, batch=None)
             assert np.array_equal(turned(out[o])[b, :, n + new :], before[i][b, :, n + new :])  # nothing else is written
 
 
-FORMS = {**decoders.FORMS, **exported_decoders.FORMS}
+FORMS = {**decoders.FORMS, **exported_decoders.FORMS, **alibi_decoders.FORMS}
 GROWING = [f for f in FORMS if f not in ("t5", "onnx24")]
 
 

@@ -63,6 +63,8 @@ def engine_of(data, feeds, logger=None):
             shapes = np.array([a.shape for a in all_of])
             profile.set_shape(tensor.name, tuple(shapes.min(0)), tuple(shapes[0]), tuple(shapes.max(0)))
     config.add_optimization_profile(profile)
+    if any(network.get_layer(i).type in (trt.LayerType.QUANTIZE, trt.LayerType.DEQUANTIZE) for i in range(network.num_layers)):
+        config.set_flag(trt.BuilderFlag.INT8)
     config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
     plan = builder.build_serialized_network(network, config)
     assert plan is not None, logger.lines[-3:]

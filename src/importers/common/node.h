@@ -75,7 +75,7 @@ public:
 
     // ---- inputs and outputs
     int nbInputs() const { return int(inputs_.size()); }
-    bool hasInput(int i) const { return i < nbInputs() && !inputs_[i].isNull(); }
+    bool hasInput(int i) const { return i >= 0 && i < nbInputs() && !inputs_[i].isNull(); }
     Value const& input(int i, Where where = Where::current()) const; // error when left out
     Value optionalInput(int i) const;                                // null when left out
     // Makes the values of an input that has none yet (Constant::later).

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of com.microsoft that ONNX Runtime's optimizer and model builders write: norms of sums, activations, products.
+// Operators of com.microsoft that ONNX Runtime's optimizer and model builders write: norms of sums, activations; those that are refused.
 #include "onnx/importer.h"
 
 namespace tw::onnx {
 
 namespace {
 
-using nvinfer1::ActivationType;
 using Op = nvinfer1::ElementWiseOperation;
 
 ITensor& plusInput(ImportContext& ctx, ITensor& x, int input)
@@ -91,57 +90,6 @@ void importEmbedLayerNormalization(ImportContext& ctx)
         ctx.setOutput(2, sum);
 }
 
-// ---- products
-
-ITensor& scaled(ImportContext& ctx, ITensor& x, float factor)
-{
-    return factor == 1 ? x : ctx.elementwise(x, ctx.scalarLike(factor, x), Op::kPROD);
-}
-
-// transBatch: the first dimension goes to the place before the last; trans: the last two change places then.
-ITensor& turned(ImportContext& ctx, int input, char const* trans, char const* batches)
-{
-    ITensor& x = ctx.tensor(input);
-    int const rank = x.getDimensions().nbDims;
-    if (rank < 2)
-        return x;
-    std::vector<int> order = allAxes(rank);
-    if (ctx.attrInt(batches, 0) != 0)
-        std::rotate(order.begin(), order.begin() + 1, order.end() - 1);
-    if (ctx.attrInt(trans, 0) != 0)
-        std::swap(order[size_t(rank - 1)], order[size_t(rank - 2)]);
-    return order == allAxes(rank) ? x : ctx.transpose(x, order);
-}
-
-void importFusedMatMul(ImportContext& ctx)
-{
-    ITensor& y = multiplied(ctx, turned(ctx, 0, "transA", "transBatchA"), turned(ctx, 1, "transB", "transBatchB"));
-    ctx.setOutput(0, scaled(ctx, y, ctx.attrFloat("alpha", 1)));
-}
-
-void importFusedGemm(ImportContext& ctx)
-{
-    ITensor& y = gemm(ctx);
-    std::string const name = ctx.attrString("activation", "");
-    if (name.empty())
-        return ctx.setOutput(0, y);
-    struct Known
-    {
-        char const* name;
-        ActivationType type;
-        float alpha = 0, beta = 0; // where the node gives none
-    };
-    constexpr Known kKnown[] = {
-        {"Relu", ActivationType::kRELU},  {"Sigmoid", ActivationType::kSIGMOID},
-        {"Tanh", ActivationType::kTANH},  {"LeakyRelu", ActivationType::kLEAKY_RELU, 0.01f},
-        {"Elu", ActivationType::kELU, 1}, {"HardSigmoid", ActivationType::kHARD_SIGMOID, 0.2f, 0.5f}};
-    for (Known const& k : kKnown)
-        if (name == k.name)
-            return ctx.setOutput(0, ctx.activation(y, k.type, ctx.attrFloat("activation_alpha", k.alpha),
-                                                   ctx.attrFloat("activation_beta", k.beta)));
-    ctx.fail(fmt::format("the activation {} cannot be imported", name));
-}
-
 // ---- those that have no layers
 
 template <char const* const& why>
@@ -153,6 +101,18 @@ void refuse(ImportContext& ctx)
 constexpr char const* kExperts = "a mixture of experts cannot be imported: its tokens go to weights that data choose";
 constexpr char const* kPages = "caches in pages cannot be imported; GroupQueryAttention has one for each sequence";
 constexpr char const* kBlocks = "attention that leaves out blocks cannot be imported; masks and windows can";
+constexpr char const* kPacked =
+    "rows without padding, as many as data say, cannot be imported; save the model without --use_mask_index or packing";
+constexpr char const* kMasked =
+    "attention of ONNX Runtime's own searches cannot be imported; the decoder as it was exported can, and so can "
+    "MultiHeadAttention and GroupQueryAttention";
+constexpr char const* kBuckets =
+    "a bias by distances that only a run tells cannot be imported; the layers that exporters write for it can";
+constexpr char const* kCompiled =
+    "it holds what another library has compiled for its own device; import the model that it was made of";
+constexpr char const* kBlocked =
+    "ONNX Runtime has saved the model in the layout of one machine's CPU (ORT_ENABLE_ALL) and cannot read it elsewhere "
+    "either; import the model as it was, or save it with ORT_ENABLE_EXTENDED";
 constexpr char const* kSearch = "a search over a decoder cannot be imported; import the decoder, and choose the tokens "
                                 "outside, or put it into a Loop "
                                 "with GenerateSample or BeamStep";
@@ -170,13 +130,20 @@ void register_composites_microsoft(ImporterMap& map)
     add("FastGelu", [](ImportContext& ctx) { ctx.setOutput(0, tanhGelu(ctx, plusInput(ctx, ctx.tensor(0), 1))); });
     add("QuickGelu",
         [](ImportContext& ctx) { ctx.setOutput(0, swish(ctx, ctx.tensor(0), ctx.attrFloat("alpha", 1.702f))); });
-    add("FusedMatMul", importFusedMatMul);
-    add("TransposeMatMul", importFusedMatMul);
-    add("FusedGemm", importFusedGemm);
     for (char const* op : {"MoE", "QMoE", "MoEPacked"})
         add(op, refuse<kExperts>);
     for (char const* op : {"PagedAttention", "SparsePagedAttention"})
         add(op, refuse<kPages>);
+    for (char const* op : {"PackedAttention", "PackedMultiHeadAttention", "RemovePadding", "RestorePadding"})
+        add(op, refuse<kPacked>);
+    for (char const* op : {"DecoderMaskedSelfAttention", "DecoderMaskedMultiHeadAttention", "DecoderAttention"})
+        add(op, refuse<kMasked>);
+    for (char const* op : {"RelativePositionBias", "GatedRelativePositionBias"})
+        add(op, refuse<kBuckets>);
+    add("EPContext", refuse<kCompiled>);
+    for (char const* op : {"Conv", "MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool", "Upsample",
+                           "ReorderInput", "ReorderOutput"})
+        map.add(op, refuse<kBlocked>, 1, ImporterMap::kNewestOpset, "com.microsoft.nchwc");
     for (char const* op : {"SparseAttention", "DynamicSparseAttention", "LongformerAttention"})
         add(op, refuse<kBlocks>);
     for (char const* op : {"BeamSearch", "GreedySearch", "Sampling", "WhisperBeamSearch"})

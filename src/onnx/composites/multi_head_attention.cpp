@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "onnx/attention.h"
+#include "onnx/quantized.h"
 
 namespace tw::onnx {
 
@@ -193,33 +194,37 @@ void importMultiHeadAttention(ImportContext& ctx)
 
 // ---- Attention
 
-void importMicrosoftAttention(ImportContext& ctx)
+// Inputs of the operators that have queries, keys and values as one product; -1: it has none.
+struct AttentionInputs
 {
-    int64_t const heads = headsOf(ctx);
-    ctx.check(ctx.attrInt("do_rotary", 0) == 0, "do_rotary cannot be imported; RotaryEmbedding can");
-    ctx.check(ctx.attrInt("past_present_share_buffer", 0) == 0 && !ctx.hasInput(6),
-              "past_present_share_buffer cannot be imported here; GroupQueryAttention has caches that stay");
-    ITensor &x = ctx.tensor(0), &w = ctx.tensor(1);
-    Dims const d = x.getDimensions(), weights = w.getDimensions();
-    if (d.nbDims != 3 || weights.nbDims != 2 || weights.d[1] < 1)
-        ctx.invalid(
-            fmt::format("the input has shape {} and its weights {}; [batch, length, n] and [n, a known number] are "
-                        "possible",
-                        describe(d), describe(weights)));
-    ctx.check(isFloating(x.getType()), fmt::format("its input is {}, not FLOAT or HALF", typeName(x.getType())));
+    int bias, mask, past, added;
+};
+
+// How many columns are queries, keys and values.
+std::vector<int64_t> columnsOfParts(ImportContext& ctx, Dims const& weights, int64_t heads)
+{
+    if (weights.nbDims != 2 || weights.d[1] < 1)
+        ctx.invalid(fmt::format("the weights have shape {}; [n, a known number] is possible", describe(weights)));
     int64_t const third = weights.d[1] / 3;
     std::vector<int64_t> const sizes = ctx.attrInts("qkv_hidden_sizes", {third, third, third});
-    bool fits = sizes.size() == 3 && sizes[0] == sizes[1] && sizes[0] > 0 && sizes[2] > 0 && sizes[0] % heads == 0 &&
-                sizes[2] % heads == 0 && sizes[0] <= weights.d[1] && sizes[2] <= weights.d[1] &&
-                sizes[0] + sizes[1] + sizes[2] == weights.d[1];
+    bool const fits = sizes.size() == 3 && sizes[0] == sizes[1] && sizes[0] > 0 && sizes[2] > 0 &&
+                      sizes[0] % heads == 0 && sizes[2] % heads == 0 && sizes[0] <= weights.d[1] &&
+                      sizes[2] <= weights.d[1] && sizes[0] + sizes[1] + sizes[2] == weights.d[1];
     if (!fits)
         ctx.invalid(
             fmt::format("weights of shape {} are none of queries, keys and values of {} heads and, where there are, "
                         "of qkv_hidden_sizes",
                         describe(weights), heads));
-    ITensor* all = &multiplied(ctx, x, ctx.cast(w, x.getType()));
-    if (ctx.hasInput(2)) {
-        ITensor& bias = ctx.cast(ctx.tensor(2), x.getType());
+    return sizes;
+}
+
+// all: [B, S, columns], the product without its bias.
+void setAttention(ImportContext& ctx, ITensor* all, Dims const& weights, std::vector<int64_t> const& sizes,
+                  int64_t heads, AttentionInputs const& at)
+{
+    DataType const type = all->getType();
+    if (ctx.hasInput(at.bias)) {
+        ITensor& bias = ctx.cast(ctx.tensor(at.bias), type);
         if (Dims const b = bias.getDimensions(); b.nbDims != 1 || (b.d[0] >= 0 && b.d[0] != weights.d[1]))
             ctx.invalid(fmt::format("the bias has shape {}, the weights {}", describe(b), describe(weights)));
         all = &ctx.elementwise(*all, ctx.unsqueeze(bias, {0, 1}), Op::kSUM);
@@ -228,8 +233,8 @@ void importMicrosoftAttention(ImportContext& ctx)
     ITensor* k = &apartHeads(ctx, columns(ctx, *all, sizes[0], sizes[1]), heads);
     ITensor* v = &apartHeads(ctx, columns(ctx, *all, 2 * sizes[0], sizes[2]), heads);
     Size past(0);
-    if (ctx.hasInput(4)) {
-        ITensor& kept = ctx.cast(ctx.tensor(4), x.getType());
+    if (ctx.hasInput(at.past)) {
+        ITensor& kept = ctx.cast(ctx.tensor(at.past), type);
         if (Dims const p = kept.getDimensions(); p.nbDims != 5 || p.d[0] != 2)
             ctx.invalid(fmt::format("past has shape {}; [2, batch, heads, length, size] is possible", describe(p)));
         past = ctx.sizesOf(kept)[3];
@@ -241,7 +246,43 @@ void importMicrosoftAttention(ImportContext& ctx)
             ctx.invalid("present holds keys and values, which have heads of different sizes");
         ctx.setOutput(1, ctx.concat({&ctx.unsqueeze(*k, {0}), &ctx.unsqueeze(*v, {0})}, 0));
     }
-    ctx.setOutput(0, joinedHeads(ctx, result(ctx, q, *k, *v, 3, 5, past)));
+    ctx.setOutput(0, joinedHeads(ctx, result(ctx, q, *k, *v, at.mask, at.added, past)));
+}
+
+void checkInput(ImportContext& ctx, Dims const& d)
+{
+    ctx.check(ctx.attrInt("do_rotary", 0) == 0, "do_rotary cannot be imported; RotaryEmbedding can");
+    ctx.check(ctx.attrInt("past_present_share_buffer", 0) == 0,
+              "past_present_share_buffer cannot be imported here; GroupQueryAttention has caches that stay");
+    if (d.nbDims != 3)
+        ctx.invalid(fmt::format("the input has shape {}; [batch, length, n] is possible", describe(d)));
+}
+
+void importMicrosoftAttention(ImportContext& ctx)
+{
+    int64_t const heads = headsOf(ctx);
+    ITensor &x = ctx.tensor(0), &w = ctx.tensor(1);
+    checkInput(ctx, x.getDimensions());
+    ctx.check(!ctx.hasInput(6),
+              "past_sequence_length cannot be imported here; GroupQueryAttention has caches that stay");
+    ctx.check(isFloating(x.getType()), fmt::format("its input is {}, not FLOAT or HALF", typeName(x.getType())));
+    Dims const weights = w.getDimensions();
+    auto const sizes = columnsOfParts(ctx, weights, heads);
+    setAttention(ctx, &multiplied(ctx, x, ctx.cast(w, x.getType())), weights, sizes, heads, {2, 3, 4, 5});
+}
+
+// Of quantized input and weights.
+void importQAttention(ImportContext& ctx)
+{
+    int64_t const heads = headsOf(ctx);
+    Quantized const x = quantized(ctx, 0, 3, 6), w = quantized(ctx, 1, 4, 7);
+    checkInput(ctx, x.q.dims());
+    Dims const weights = w.q.dims();
+    auto const sizes = columnsOfParts(ctx, weights, heads);
+    InFloat const inFloat(ctx);
+    ITensor& product = productInFloat(ctx, x, w);
+    inFloat.apply();
+    setAttention(ctx, &product, weights, sizes, heads, {2, 5, 8, -1});
 }
 
 } // namespace
@@ -249,6 +290,7 @@ void importMicrosoftAttention(ImportContext& ctx)
 void register_composites_multi_head_attention(ImporterMap& map)
 {
     map.add("MultiHeadAttention", importMultiHeadAttention, 1, ImporterMap::kNewestOpset, kMicrosoft);
+    map.add("QAttention", importQAttention, 1, ImporterMap::kNewestOpset, kMicrosoft);
     map.add("Attention", importMicrosoftAttention, 1, ImporterMap::kNewestOpset, kMicrosoft);
 }
 

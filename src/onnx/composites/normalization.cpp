@@ -142,6 +142,34 @@ void importInstanceNormalization(ImportContext& ctx)
 
 } // namespace
 
+ITensor& groupNormalized(ImportContext& ctx, ITensor& x, int64_t groups, float epsilon, Value const& gamma,
+                         Value const& beta, bool ofGroups, bool inFloat)
+{
+    int const rank = x.getDimensions().nbDims;
+    int64_t const channels = rank >= 2 ? x.getDimensions().d[1] : 0;
+    ctx.check(rank >= 2 && channels > 0, "the input must have a known number of channels in its second dimension, its "
+                                         "shape is " +
+                                             describe(x.getDimensions()));
+    if (groups < 1 || channels % groups != 0)
+        ctx.invalid(fmt::format("there are {} groups, the input has {} channels", groups, channels));
+    Sizes const sizes = ctx.sizesOf(x);
+    Sizes inner{sizes[0], Size(groups), Size(channels / groups)};
+    inner.insert(inner.end(), sizes.begin() + 2, sizes.end());
+    ITensor& cut = ctx.cast(ctx.reshape(x, inner), inFloat ? DataType::kFLOAT : x.getType());
+    Moments const m = momentsOf(ctx, cut, axesFrom(2, rank + 1), epsilon);
+    ITensor* y = &ctx.cast(ctx.elementwise(*m.centred, *m.deviation, Op::kDIV), x.getType());
+    auto finish = [&](int last) {
+        y = &ctx.elementwise(*y, perChannel(ctx, gamma, last, x.getType()), Op::kPROD);
+        y = &ctx.elementwise(*y, perChannel(ctx, beta, last, x.getType()), Op::kSUM);
+    };
+    if (ofGroups)
+        finish(rank + 1);
+    y = &ctx.reshape(*y, sizes);
+    if (!ofGroups)
+        finish(rank);
+    return *y;
+}
+
 // The statistics are of `x` in FLOAT where `inFloat`, whatever its type is.
 Normalized layerNormalized(ImportContext& ctx, ITensor& input, int first, float epsilon, bool inFloat)
 {
@@ -180,32 +208,10 @@ void importLayerNormalization(ImportContext& ctx)
 // Scale and bias belong to groups (opset 18 to 20), to channels since.
 void importGroupNormalization(ImportContext& ctx)
 {
-    ITensor& x = ctx.tensor(0);
-    int const rank = x.getDimensions().nbDims;
-    int64_t const groups = ctx.requireInt("num_groups"), channels = rank >= 2 ? x.getDimensions().d[1] : 0;
-    ctx.check(rank >= 2 && channels > 0, "the input must have a known number of channels in its second dimension, its "
-                                         "shape is " +
-                                             describe(x.getDimensions()));
-    if (groups < 1 || channels % groups != 0)
-        ctx.invalid(fmt::format("num_groups is {}, the input has {} channels", groups, channels));
     bool const ofGroups = ctx.opset() < 21;
-    bool const inFloat = !ofGroups && ctx.attrInt("stash_type", 1) == 1;
-    Sizes const sizes = ctx.sizesOf(x);
-    Sizes inner{sizes[0], Size(groups), Size(channels / groups)};
-    inner.insert(inner.end(), sizes.begin() + 2, sizes.end());
-    ITensor& cut = ctx.cast(ctx.reshape(x, inner), inFloat ? DataType::kFLOAT : x.getType());
-    Moments const m = momentsOf(ctx, cut, axesFrom(2, rank + 1), ctx.attrFloat("epsilon", 1e-5f));
-    ITensor* y = &ctx.cast(ctx.elementwise(*m.centred, *m.deviation, Op::kDIV), x.getType());
-    auto finish = [&](int last) {
-        y = &ctx.elementwise(*y, perChannel(ctx, ctx.input(1), last, x.getType()), Op::kPROD);
-        y = &ctx.elementwise(*y, perChannel(ctx, ctx.input(2), last, x.getType()), Op::kSUM);
-    };
-    if (ofGroups)
-        finish(rank + 1);
-    y = &ctx.reshape(*y, sizes);
-    if (!ofGroups)
-        finish(rank);
-    ctx.setOutput(0, *y);
+    ctx.setOutput(0, groupNormalized(ctx, ctx.tensor(0), ctx.requireInt("num_groups"), ctx.attrFloat("epsilon", 1e-5f),
+                                     ctx.input(1), ctx.input(2), ofGroups,
+                                     !ofGroups && ctx.attrInt("stash_type", 1) == 1));
 }
 
 // RMSNormalization, and SimplifiedLayerNormalization as ONNX Runtime writes it.

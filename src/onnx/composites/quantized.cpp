@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// QLinearConv, QLinearMatMul, ConvInteger, MatMulInteger, DynamicQuantizeLinear; QGemm of ONNX Runtime. With q the numbers of a tensor, z its zero point and s its scale, it stands for s (q - z).
+// QLinearConv, QLinearMatMul, ConvInteger, MatMulInteger, DynamicQuantizeLinear; QGemm, MatMulIntegerToFloat and DynamicQuantizeMatMul of ONNX Runtime. With q the numbers of a tensor, z its zero point and s its scale, it stands for s (q - z).
 //
 // Where scales and zero points are constants and w - z of the weights fits INT8, products run on INT8 layers:
 //   q - z = i + shift, i the INT8 form of q (integers.h), shift = 128 - z for UINT8, -z for INT8
@@ -217,32 +217,37 @@ void importQGemm(ImportContext& ctx)
     inFloat.apply();
 }
 
+// sum over k of (q - z)(w - z_w), in FLOAT.
+ITensor& sumsOfProducts(ImportContext& ctx, Quantized const& a, Quantized const& b)
+{
+    auto const weights = columnsOf(ctx, a, b);
+    if (!weights) {
+        warnBeyondExact(ctx, double(summands(b)) * 255 * 255);
+        return exactProduct(ctx, a, b);
+    }
+    warnBeyondExact(ctx, largest(weights->magnitudes) * 255);
+    ITensor& x = dequantize(ctx, asInt8(ctx, a.q), one(ctx), 0);
+    ITensor& sums = multiplied(ctx, x, dequantize(ctx, ctx.asTensor(Value(weights->w)), one(ctx), 0));
+    if (isOneZero(a.zero)) {
+        std::vector<double> list = weights->sums;
+        for (double& v : list)
+            v *= double(shiftOf(a.q, a.zero));
+        return plusList(ctx, sums, list);
+    }
+    // The run knows the zero point.
+    int const rank = sums.getDimensions().nbDims;
+    ITensor& zero = spread(ctx, wholeFloats(ctx, a.zero), rank, rank - 2);
+    ITensor& shift = ctx.elementwise(ctx.scalarLike(isUint8(a.q) ? 128 : 0, zero), zero, Op::kSUB);
+    Dims d{1, {int32_t(weights->sums.size())}};
+    ITensor& list = ctx.asTensor(Value(ctx.floatConstant({weights->sums.begin(), weights->sums.end()}, d)));
+    return ctx.elementwise(sums, ctx.elementwise(shift, list, Op::kPROD), Op::kSUM);
+}
+
 void importMatMulInteger(ImportContext& ctx)
 {
     Quantized const a = quantized(ctx, 0, -1, 2), b = quantized(ctx, 1, -1, 3);
     InFloat const inFloat(ctx);
-    if (auto const weights = columnsOf(ctx, a, b)) {
-        warnBeyondExact(ctx, largest(weights->magnitudes) * 255);
-        ITensor& x = dequantize(ctx, asInt8(ctx, a.q), one(ctx), 0);
-        ITensor* sums = &multiplied(ctx, x, dequantize(ctx, ctx.asTensor(Value(weights->w)), one(ctx), 0));
-        int const rank = sums->getDimensions().nbDims;
-        if (isOneZero(a.zero)) {
-            std::vector<double> list = weights->sums;
-            for (double& v : list)
-                v *= double(shiftOf(a.q, a.zero));
-            sums = &plusList(ctx, *sums, list);
-        } else { // the run knows the zero point
-            ITensor& zero = spread(ctx, wholeFloats(ctx, a.zero), rank, rank - 2);
-            ITensor& shift = ctx.elementwise(ctx.scalarLike(isUint8(a.q) ? 128 : 0, zero), zero, Op::kSUB);
-            Dims d{1, {int32_t(weights->sums.size())}};
-            ITensor& list = ctx.asTensor(Value(ctx.floatConstant({weights->sums.begin(), weights->sums.end()}, d)));
-            sums = &ctx.elementwise(*sums, ctx.elementwise(shift, list, Op::kPROD), Op::kSUM);
-        }
-        ctx.setOutput(0, asInt32(ctx, *sums));
-        return inFloat.apply();
-    }
-    warnBeyondExact(ctx, double(summands(b)) * 255 * 255);
-    ctx.setOutput(0, asInt32(ctx, exactProduct(ctx, a, b)));
+    ctx.setOutput(0, asInt32(ctx, sumsOfProducts(ctx, a, b)));
     inFloat.apply();
 }
 
@@ -369,11 +374,38 @@ void importConvInteger(ImportContext& ctx)
     inFloat.apply();
 }
 
-// s = (max(0, largest) - min(0, least)) / 255 (1 where that is 0, as ONNX Runtime has it), z = -min(0, least) / s.
 void importDynamicQuantizeLinear(ImportContext& ctx)
 {
     InFloat const inFloat(ctx);
-    ITensor& x = ctx.tensor(0);
+    Quantized const y = quantizedByRange(ctx, ctx.tensor(0));
+    ctx.setOutput(0, y.q);
+    ctx.setOutput(1, y.scale);
+    ctx.setOutput(2, y.zero);
+    inFloat.apply();
+}
+
+// ONNX Runtime's: a product of integers times its scales, with a bias.
+void importMatMulIntegerToFloat(ImportContext& ctx)
+{
+    InFloat const inFloat(ctx);
+    ITensor& y = productInFloat(ctx, quantized(ctx, 0, 2, 4), quantized(ctx, 1, 3, 5));
+    ctx.setOutput(0, ctx.hasInput(6) ? ctx.elementwise(y, ctx.tensor(6), Op::kSUM) : y);
+    inFloat.apply();
+}
+
+void importDynamicQuantizeMatMul(ImportContext& ctx)
+{
+    InFloat const inFloat(ctx);
+    ITensor& y = productInFloat(ctx, quantizedByRange(ctx, ctx.tensor(0)), quantized(ctx, 1, 2, 3));
+    ctx.setOutput(0, ctx.hasInput(4) ? ctx.elementwise(y, ctx.tensor(4), Op::kSUM) : y);
+    inFloat.apply();
+}
+
+} // namespace
+
+// s = (max(0, largest) - min(0, least)) / 255 (1 where that is 0, as ONNX Runtime has it), z = -min(0, least) / s.
+Quantized quantizedByRange(ImportContext& ctx, ITensor& x)
+{
     if (x.getType() != DataType::kFLOAT)
         ctx.invalid("its input is " + std::string(typeName(x.getType())) + ", not FLOAT");
     std::vector<int> const all = allAxes(x.getDimensions().nbDims);
@@ -385,17 +417,23 @@ void importDynamicQuantizeLinear(ImportContext& ctx)
     ITensor& scale = ctx.select(ctx.elementwise(step, none, Op::kEQUAL), ctx.scalar(1, DataType::kFLOAT, 0), step);
     ITensor& down = ctx.elementwise(none, low, Op::kSUB);
     Value const zero = rounded(ctx, ctx.elementwise(down, scale, Op::kDIV), Value(), -1);
-    ctx.setOutput(0, rounded(ctx, ctx.elementwise(x, scale, Op::kDIV), zero, -1));
-    ctx.setOutput(1, scale);
-    ctx.setOutput(2, zero);
-    inFloat.apply();
+    return {rounded(ctx, ctx.elementwise(x, scale, Op::kDIV), zero, -1), Value(scale), zero};
 }
 
-} // namespace
+ITensor& productInFloat(ImportContext& ctx, Quantized const& a, Quantized const& b)
+{
+    ITensor& sums = sumsOfProducts(ctx, a, b);
+    int const rank = sums.getDimensions().nbDims;
+    ITensor& step = ctx.elementwise(spread(ctx, ctx.asTensor(a.scale), rank, std::max(rank - 2, 0)),
+                                    spread(ctx, ctx.asTensor(b.scale), rank, std::max(rank - 1, 0)), Op::kPROD);
+    return ctx.elementwise(sums, step, Op::kPROD);
+}
 
 void register_composites_quantized(ImporterMap& map)
 {
     map.add("QGemm", importQGemm, 1, ImporterMap::kNewestOpset, kMicrosoft);
+    map.add("MatMulIntegerToFloat", importMatMulIntegerToFloat, 1, ImporterMap::kNewestOpset, kMicrosoft);
+    map.add("DynamicQuantizeMatMul", importDynamicQuantizeMatMul, 1, ImporterMap::kNewestOpset, kMicrosoft);
     map.add("QLinearConv", importQLinearConv);
     map.add("QLinearMatMul", importQLinearMatMul);
     map.add("MatMulInteger", importMatMulInteger);

@@ -19,6 +19,7 @@ struct Parts
     int64_t groups;
 };
 
+// The window is for the caller to fill in: that of the node, or of a kernel that is another one than the node's.
 Parts partsOf(ImportContext& ctx, ITensor& x, Value const& w, Value const& bias)
 {
     int const spatial = x.getDimensions().nbDims - 2;
@@ -28,13 +29,15 @@ Parts partsOf(ImportContext& ctx, ITensor& x, Value const& w, Value const& bias)
         ctx.invalid("kernel of shape " + describe(w.dims()) + " does not fit input of shape " +
                     describe(x.getDimensions()));
     ctx.check(isStatic(w.dims()), "the kernel's dimensions must be known, they are " + describe(w.dims()));
-    return {&x, w, bias, spatial, convolutionWindow(ctx, w.dims()), ctx.attrInt("group", 1)};
+    return {&x, w, bias, spatial, {}, ctx.attrInt("group", 1)};
 }
 
 Parts partsOf(ImportContext& ctx)
 {
     ITensor& x = ctx.tensor(0);
-    return partsOf(ctx, x, ctx.asWeights(ctx.input(1)), ctx.asWeights(ctx.optionalInput(2)));
+    Parts p = partsOf(ctx, x, ctx.asWeights(ctx.input(1)), ctx.asWeights(ctx.optionalInput(2)));
+    p.window = convolutionWindow(ctx, p.w.dims());
+    return p;
 }
 
 // A number of channels that the model leaves open is that of the kernel: exporters of speech models name all dimensions.

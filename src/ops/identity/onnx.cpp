@@ -45,9 +45,22 @@ Value castTo(ImportContext& ctx, Value const& x, DataType to, Integers integers)
     return ctx.cast(isOther && x.type() != DataType::kINT32 ? wholeFloats(ctx, x) : ctx.asTensor(x), to);
 }
 
+// ONNX has no Cast to COMPLEX128. torch's TorchScript exporter writes that number for bfloat16, whose number in torch it is (Falcon
+// with ALiBi).
+int64_t typeOfCast(ImportContext& ctx)
+{
+    constexpr int64_t kComplex128 = 15, kBfloat16 = 16;
+    int64_t const number = ctx.requireInt("to");
+    if (number != kComplex128)
+        return number;
+    ctx.warn("attribute 'to' asks for COMPLEX128, which no Cast makes; BFLOAT16 is taken, for which torch's exporter "
+             "writes that");
+    return kBfloat16;
+}
+
 void importCast(ImportContext& ctx)
 {
-    int64_t const number = ctx.requireInt("to");
+    int64_t const number = typeOfCast(ctx);
     DataType to;
     if (number < 0 || number > INT32_MAX || !dataTypeOf(int(number), to))
         ctx.fail("attribute 'to' asks for " + onnxTypeName(int(number)) + ", a type that the API does not have");

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gathers whose indices count through all that they read become reshapes:
+// Gathers whose indices count through all that they read become reshapes, scatters whose indices count through all that they write their updates:
 //   gather(x [n, ..], 0 .. n - 1 as [1, n])                                       ->  reshape(x, [1, n, ..])
 //   gather(reshape(x [b, t], [b t]), t * (0 .. b - 1) [b, 1] + (0 .. t - 1))      ->  reshape(..)
 //   gather of tuples(x [b, t], (0 .. b - 1 [b, 1, 1], 0 .. t - 1 [1, 1, t]))      ->  reshape(x, [b, 1, t])
-// So frameworks read a mask of tokens at every sequence and place. Any form; expects inferred shapes, and indices of constants, ranges,
-// repetitions and sums. Leaves alone: gathers of a part, in another order, or of dimensions that are not known to be equal.
+//   scatter of tuples(x [b, t], (0 .. b - 1 [b, 1], 0 .. t - 1 [1, t]), u [b, t])  ->  u
+// So frameworks read a mask of tokens at every sequence and place, and write what they have masked in the place of all of it (mask[:, :n] = ..).
+// Any form; expects inferred shapes, and indices of constants, ranges,
+// repetitions and sums. Leaves alone: a part, another order, dimensions that are not known to be equal.
 #include <optional>
 
 #include "ops/concatenation/op.h"
@@ -12,6 +14,7 @@
 #include "ops/fill/op.h"
 #include "ops/gather/op.h"
 #include "ops/identity/op.h"
+#include "ops/scatter/op.h"
 #include "ops/slice/op.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
@@ -147,10 +150,9 @@ Known countingOf(ir::Value const* v, int nodes)
 }
 
 // Of each dimension of the data that is indexed, over the dimensions of the indices. Empty: nobody knows.
-std::vector<Counting> countingsOf(ir::Node const& n, ops::gather::Attrs const& a)
+std::vector<Counting> countingsOf(ir::Node const& n, bool isTuples)
 {
     ir::Value const* const indices = n.inputs[1];
-    bool const isTuples = a.mode == ops::gather::Mode::kNd;
     ir::Node const* const join = isTuples ? indices->producer : nullptr;
     bool const isJoined = join && join->op == &ops::concatenation::def() &&
                           join->attrsAs<ops::concatenation::Attrs>().axis == indices->rank() - 1;
@@ -196,7 +198,7 @@ Result<bool> toReshape(ir::Graph& g, ir::Node& n)
     if (a.mode == ops::gather::Mode::kElement || a.elementWiseDims != 0 || n.inputs[1]->rank() < 1)
         return false;
     ir::Shape const &x = n.inputs[0]->shape, &j = n.inputs[1]->shape;
-    auto const indices = countingsOf(n, a);
+    auto const indices = countingsOf(n, isTuples);
     auto const begin = x.begin() + (isTuples ? 0 : a.axis);
     if (indices.empty() || indices.size() > x.size() ||
         !countThrough(indices, {begin, begin + int64_t(indices.size())}, {j.begin(), j.end() - isTuples}))
@@ -218,12 +220,29 @@ Result<bool> toReshape(ir::Graph& g, ir::Node& n)
     return true;
 }
 
+Result<bool> toUpdates(ir::Graph& g, ir::Node& n)
+{
+    auto const& a = n.attrsAs<ops::scatter::Attrs>();
+    ir::Shape const &x = n.inputs[0]->shape, &j = n.inputs[1]->shape;
+    if (a.mode != ops::scatter::Mode::kNd || a.reduction != ops::scatter::Reduction::kNone || hasWish(n) || j.empty() ||
+        !(n.inputs[2]->shape == x))
+        return false;
+    auto const indices = countingsOf(n, true);
+    if (indices.empty() || indices.size() > x.size() ||
+        !countThrough(indices, {x.begin(), x.begin() + int64_t(indices.size())}, {j.begin(), j.end() - 1}) ||
+        !replaceValue(g, n.outputs[0], n.inputs[2]))
+        return false;
+    g.eraseNode(&n);
+    return true;
+}
+
 } // namespace
 
 Result<bool> gatherToReshape(ir::Graph& g, PassContext const&)
 {
-    return rewriteEach(
-        g, [](ir::Node const& n) { return n.op == &ops::gather::def(); }, [&](ir::Node& n) { return toReshape(g, n); });
+    auto const isOne = [](ir::Node const& n) { return n.op == &ops::gather::def() || n.op == &ops::scatter::def(); };
+    return rewriteEach(g, isOne,
+                       [&](ir::Node& n) { return n.op == &ops::gather::def() ? toReshape(g, n) : toUpdates(g, n); });
 }
 
 } // namespace tw::passes

@@ -15,10 +15,11 @@ std::remove_pointer_t<Run> removeDead, dropExpansions, windowScores, activationB
     fuseUnrolledRecurrence, fuseRecurrence, fuseScatterReduction, indexRows, removeIdentities, removeDeadRows,
     foldPadding, foldScaleIntoConvolution, fuseLayerNorm, fuseRotary, fuseAttention, batchesFirst, fuseShuffleReduce,
     fuseReduce, fuseLogSoftmax, sinkReshapes, cancelMovements, pixelsToRows, patchesToMatmul, convolutionToMatmul,
-    transposedToPixels, mergeMatmuls, mergeUnrolledProducts, mergeConvolutions, joinFunctions, sumIntoScatter,
-    fuseActivation, fuseEpilogue, multiplyByReciprocals, fusePointwise, fuseExpandedDepthwise, copyConstantActivations,
-    fuseGate, fuseNormMatmul, fuseMatmulNorm, fuseResultQuantization, moveQuantization, keepIntegerWeights,
-    quantizeRanges, fuseQuantization, fuseByteTables, lowerPrecision, shareNodes, shareConstants, gatherToReshape;
+    transposedToPixels, splitMultipliedDepthwise, mergeMatmuls, mergeUnrolledProducts, mergeConvolutions, joinFunctions,
+    sumIntoScatter, fuseActivation, fuseEpilogue, multiplyByReciprocals, fusePointwise, fuseExpandedDepthwise,
+    copyConstantActivations, fuseGate, fuseNormMatmul, fuseMatmulNorm, fuseResultQuantization, moveQuantization,
+    keepIntegerWeights, quantizeRanges, fuseQuantization, fuseByteTables, lowerPrecision, shareNodes, shareConstants,
+    gatherToReshape;
 
 // Of quantize_ranges: whether the user has decided.
 bool wantsIntegers(ir::Graph const& g, PassContext const& ctx);

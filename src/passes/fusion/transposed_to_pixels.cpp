@@ -15,6 +15,7 @@
 #include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
 #include "passes/list.h"
+#include "passes/node_kinds.h"
 #include "passes/rewrite.h"
 #include "recipe/recipes.h"
 #include "tactic/registry.h"

@@ -58,6 +58,8 @@ std::vector<Pass> const& pipeline()
         {"sink_reshapes", sinkReshapes, Form::kCanonical, Form::kCanonical, 0},
         {"patches_to_matmul", patchesToMatmul, Form::kCanonical, Form::kCanonical, 0},
         {"convolution_to_matmul", convolutionToMatmul, Form::kCanonical, Form::kCanonical, 0},
+        {"transposed_to_pixels", transposedToPixels, Form::kCanonical, Form::kCanonical, 0},
+        {"split_multiplied_depthwise", splitMultipliedDepthwise, Form::kCanonical, Form::kCanonical, 0},
         {"merge_matmuls", mergeMatmuls, Form::kCanonical, Form::kCanonical, 0},
         {"merge_unrolled_products", mergeUnrolledProducts, Form::kCanonical, Form::kCanonical, 0},
         {"merge_convolutions", mergeConvolutions, Form::kCanonical, Form::kCanonical, 0},

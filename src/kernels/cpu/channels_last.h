@@ -47,6 +47,11 @@ struct ChannelsLastKernels
     void (*mix)(MixPixels const& m);
     // The sum of n contiguous floats, any n.
     float (*sumRow)(float const* x, int64_t n);
+    // y[i] = first[i] x[from[i]] + second[i] x[to[i]], i < n; what weighs 0 takes no part.
+    void (*mixColumns)(float const* x, int32_t const* from, int32_t const* to, float const* first, float const* second,
+                       int64_t n, float* y);
+    // y[i] = wa a[i] + wb b[i], i < n.
+    void (*mixRows)(float const* a, float const* b, float wa, float wb, int64_t n, float* y);
     // y[c * yStep + r] = x[r * xStep + c] for all rows r and columns c, and nothing else.
     void (*transpose)(float const* x, int64_t xStep, float* y, int64_t yStep, int64_t rows, int64_t columns);
 };

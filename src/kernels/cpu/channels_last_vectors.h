@@ -235,6 +235,36 @@ float sumRow(float const* x, int64_t n)
     return sum;
 }
 
+inline V gather(float const* x, int32_t const* index)
+{
+#if TW_FLOATS == 16 // masked: the plain one makes GCC 12 warn of its own header
+    return V(_mm512_mask_i32gather_ps(_mm512_setzero_ps(), 0xffff, _mm512_loadu_si512(index), x, 4));
+#else
+    return V(_mm256_i32gather_ps(x, _mm256_loadu_si256(reinterpret_cast<__m256i const*>(index)), 4));
+#endif
+}
+
+void mixColumns(float const* x, int32_t const* from, int32_t const* to, float const* first, float const* second,
+                int64_t n, float* y)
+{
+    auto const part = [](auto w, auto v) { return w == 0 ? w : w * v; };
+    int64_t i = 0;
+    for (; i + kFloats <= n; i += kFloats)
+        store(y + i, part(load(first + i), gather(x, from + i)) + part(load(second + i), gather(x, to + i)));
+    for (; i < n; ++i)
+        y[i] = part(first[i], x[from[i]]) + part(second[i], x[to[i]]);
+}
+
+void mixRows(float const* a, float const* b, float wa, float wb, int64_t n, float* y)
+{
+    V const va = vectorOf(wa), vb = vectorOf(wb);
+    int64_t i = 0;
+    for (; i + kFloats <= n; i += kFloats)
+        store(y + i, va * load(a + i) + vb * load(b + i));
+    for (; i < n; ++i)
+        y[i] = wa * a[i] + wb * b[i];
+}
+
 // Four rows by `columns`, a multiple of 8.
 void transposeRows4(float const* x, int64_t xStep, float* y, int64_t yStep, int64_t columns)
 {
@@ -293,7 +323,7 @@ void transpose(float const* x, int64_t xStep, float* y, int64_t yStep, int64_t r
 
 } // namespace
 
-extern kernels::ChannelsLastKernels const kChannelsLast = {toNhwc, fromNhwc, copy,   fill,     poolRow,
-                                                           sum,    mix,      sumRow, transpose};
+extern kernels::ChannelsLastKernels const kChannelsLast = {toNhwc, fromNhwc, copy,       fill,    poolRow,  sum,
+                                                           mix,    sumRow,   mixColumns, mixRows, transpose};
 
 } // namespace tw::TW_ISA

@@ -447,6 +447,7 @@ void cases(CaseList& list)
     for (int64_t rows : {1, 13, 29, 64})
         tokens(fmt::format("segments_of_{}", rows), 1, rows + 15, rows + 15, 3, 20, segments({0, 15}));
     tokens("segments_of_no_rows", 1, 0, 0, 2, 4, segments({0, 3}));
+    tokens("long_heads_unscaled", 1, 31, 33, 2, 4100, [](Attrs& t, std::vector<CaseInput>&) { t.scale = 1; });
     tokens("negative_scale", 1, 9, 21, 2, 16, [](Attrs& t, std::vector<CaseInput>&) { t.scale = -0.7; });
     tokens("no_batch", 0, 3, 5, 2, 4, nothing);
     tokens("no_rows", 1, 0, 5, 2, 4, nothing);

@@ -250,12 +250,15 @@ void domain(ir::Node const& node, int input, Domain& d)
     d.integer = keep || node.attrsAs<Attrs>().roundsScores();
 }
 
-// An integer near the edge between two steps may fall on either side, and so may a weight.
+// An integer near the edge between two steps may fall on either side, and so may a weight. A score that sums `size` products
+// rounds by about size * 2^-24 of them, and its weight by as large a part: much where heads are long and nothing scales
+// (channels that attend to channels, each with all pixels).
 Tolerance tolerance(ir::Node const& node, DataType type)
 {
     Tolerance t = Tolerance::forType(type);
     t.integers = 1;
-    t.absolute += 2 * node.attrsAs<Attrs>().weightStep;
+    auto const& a = node.attrsAs<Attrs>();
+    t.absolute += 2 * a.weightStep + std::fabs(a.scale) * double(a.size) * 0x1p-24;
     return t;
 }
 

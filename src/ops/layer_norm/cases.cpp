@@ -120,6 +120,9 @@ void ofType(CaseList& list, DataType t)
     add("_group_no_pixels", group(4), {5, 32});
     add("_group_volume", group(3), {1, 6, 3, 4, 5});
     add("_group_bare", {.channel = 1, .groups = 8, .hasGamma = false, .hasBeta = false}, {2, 64, 6, 6});
+    add("_all_bare", {.hasGamma = false, .hasBeta = false}, {2, 24, 37});
+    add("_all_bare_image", {.hasGamma = false, .hasBeta = false}, {2, 19, 9, 11});
+    add("_instance_bare", {.axis = 2, .hasGamma = false, .hasBeta = false}, {2, 21, 9, 9});
     add("_instance", instance, {2, 5, 9, 9});
     add("_instance_32", instance, {1, 32, 32, 32});
     add("_instance_frames", {.axis = 3, .channel = 1}, {2, 3, 4, 50});

@@ -243,7 +243,9 @@ std::vector<Formats> formats(CpuTactic const&, Problem const& p)
     std::vector<Formats> list{linearFormats(p)};
     auto const& a = p.node->attrsAs<Attrs>();
     // Channels one beside the other are columns.
-    if (p.inputs[0].dims.rank >= 3 && a.channel == 1 && a.axis > 0)
+    int const rank = p.inputs[0].dims.rank;
+    bool const isBare = a.channel < 0 && !a.hasGamma && !a.hasBeta && a.isNormalized(rank - 1);
+    if (rank >= 3 && (a.channel == 1 || isBare) && a.axis > 0)
         list.push_back(channelsLastFormats(p));
     return list;
 }

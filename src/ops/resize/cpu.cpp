@@ -5,7 +5,7 @@
 #include <emmintrin.h>
 
 #include "base/element.h"
-#include "ops/resize/op.h"
+#include "ops/resize/cpu_taps.h"
 #include "tactic/vector_tactic.h"
 
 namespace tw::ops::resize {
@@ -13,28 +13,6 @@ namespace tw::ops::resize {
 namespace {
 
 constexpr int kMixedAxes = 3; // linear: the last three; cubic: the last two
-constexpr int kMaxTaps = 4;
-
-// Fraction number / unit of the coordinate of output o, unit > 0.
-struct Coordinate
-{
-    int64_t number, unit;
-    int64_t floor() const { return number >= 0 ? number / unit : -((-number + unit - 1) / unit); }
-};
-Coordinate coordinateOf(Attrs const& a, Axis const& axis, int64_t o)
-{
-    switch (a.coordinates) {
-    case Coordinates::kAlignCorners:
-        return axis.out == 1 ? Coordinate{0, 1} : Coordinate{o * (axis.in - 1), axis.out - 1};
-    case Coordinates::kAsymmetric:
-        return Coordinate{o * axis.scale.under, axis.scale.over};
-    case Coordinates::kHalfPixel:
-        break;
-    }
-    if (axis.out == 1 && a.selector == Selector::kUpper)
-        return Coordinate{0, 1};
-    return Coordinate{(2 * o + 1) * axis.scale.under - axis.scale.over, 2 * axis.scale.over};
-}
 
 int64_t nearestOf(Attrs const& a, Axis const& axis, int64_t o)
 {
@@ -134,49 +112,6 @@ void nearest(Attrs const& a, TensorRef const& x, TensorRef const& y, int64_t* of
 
 // ---- Linear and cubic: rows of x are mixed into one row, then elements of that row.
 
-// [out] outputs of an axis, each from kMaxTaps elements; unused taps have weight 0.
-template <class Acc>
-struct Table
-{
-    int32_t* index; // [out, kMaxTaps]
-    Acc* weight;    // [out, kMaxTaps]
-};
-
-template <class Acc>
-void fillTable(Attrs const& a, Axis const& axis, Table<Acc> t)
-{
-    for (int64_t o = 0; o < axis.out; ++o, t.index += kMaxTaps, t.weight += kMaxTaps) {
-        Coordinate const c = coordinateOf(a, axis, o);
-        int64_t const base = c.floor();
-        double const rest = double(c.number - base * c.unit) / double(c.unit); // [0, 1)
-        double w[kMaxTaps]{};
-        if (a.mode == Mode::kLinear) {
-            w[1] = 1 - rest;
-            w[2] = rest;
-        } else { // the polynomials of distances 1 + r, r, 1 - r, 2 - r
-            double const k = a.cubicCoeff, r = rest, s = 1 - rest;
-            w[0] = ((k * (r + 1) - 5 * k) * (r + 1) + 8 * k) * (r + 1) - 4 * k;
-            w[1] = ((k + 2) * r - (k + 3)) * r * r + 1;
-            w[2] = ((k + 2) * s - (k + 3)) * s * s + 1;
-            w[3] = ((k * (s + 1) - 5 * k) * (s + 1) + 8 * k) * (s + 1) - 4 * k;
-            if (rest == 0) { // exactly on element `base`: no trace of the others
-                w[0] = w[2] = w[3] = 0;
-                w[1] = 1;
-            }
-        }
-        double sum = 0;
-        for (int k = 0; k < kMaxTaps; ++k) {
-            int64_t const i = base - 1 + k;
-            if (a.excludeOutside && (i < 0 || i >= axis.in))
-                w[k] = 0;
-            sum += w[k];
-            t.index[k] = int32_t(std::clamp<int64_t>(i, 0, axis.in - 1));
-        }
-        for (int k = 0; k < kMaxTaps; ++k)
-            t.weight[k] = Acc(a.excludeOutside ? w[k] / sum : w[k]);
-    }
-}
-
 void storeMixed(auto& to, float v)
 {
     storeElement(to, v);
@@ -209,9 +144,9 @@ void mix(Attrs const& a, TensorRef const& x, TensorRef const& y, void* workspace
     weights += axes[2].in;
     int64_t const outputs = axes[0].out + axes[1].out + axes[2].out;
     auto* indices = reinterpret_cast<int32_t*>(weights + outputs * kMaxTaps);
-    Table<Acc> tables[kMixedAxes];
+    TapTable<Acc> tables[kMixedAxes];
     for (int i = 0; i < kMixedAxes; ++i) {
-        tables[i] = Table<Acc>{indices, weights};
+        tables[i] = TapTable<Acc>{indices, weights};
         fillTable(a, axes[i], tables[i]);
         indices += axes[i].out * kMaxTaps;
         weights += axes[i].out * kMaxTaps;
@@ -310,7 +245,7 @@ Result<void> runNhwc(ir::Node const& node, kernels::ChannelsLastKernels const& k
     auto* nearestIndex = static_cast<int64_t*>(args.workspace);
     auto* weights = static_cast<float*>(args.workspace);
     auto* indices = reinterpret_cast<int32_t*>(weights + (outH + outW) * kMaxTaps);
-    Table<float> tables[2] = {{indices, weights}, {indices + outH * kMaxTaps, weights + outH * kMaxTaps}};
+    TapTable<float> tables[2] = {{indices, weights}, {indices + outH * kMaxTaps, weights + outH * kMaxTaps}};
     for (int i = 0; i < 2; ++i)
         if (linear)
             fillTable(a, axes[i], tables[i]);
@@ -393,6 +328,6 @@ constexpr VectorTactic kInt8{
 
 } // namespace
 
-extern constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kInt8, kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kPlanesAvx512, kPlanesAvx2, kInt8, kPlain>;
 
 } // namespace tw::ops::resize

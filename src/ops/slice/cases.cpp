@@ -105,6 +105,18 @@ void cases(CaseList& list)
     slice("odd_box_large", input(DataType::kHalf, {40, 31, 59, 59}), {0, 0, 1, 1}, {40, 31, 57, 57}, {1, 1, 1, 1});
     slice("many_reversed", input(DataType::kInt8, {1100, 2003}), {0, 2002}, {1100, 2003}, {1, -1});
     slice("pad_channels_fill", f32({2, 3, 4}), {0, -1, 0}, {2, 5, 4}, {1, 1, 1}, Mode::kFill);
+    for (DataType t : {DataType::kFloat, DataType::kInt8}) { // images by pixels
+        CaseInput const image = input(t, {2, 20, 4, 5});
+        std::string const type = wordOf(t);
+        std::vector<CaseInput> const seven{absent(), absent(), absent(), input(t, {}, {7})};
+        slice("channels_added_" + type, image, {0, 0, 0, 0}, {2, 37, 4, 5}, {1, 1, 1, 1}, Mode::kFill);
+        slice("channels_around_" + type, image, {0, -3, -1, 1}, {2, 40, 6, 3}, {1, 1, 1, 2}, Mode::kFill, {}, seven);
+        slice("channels_beyond_" + type, image, {0, 15, 0, 0}, {2, 9, 4, 5}, {1, 1, 1, 1}, Mode::kFill);
+        slice("channels_from_anywhere_" + type, image, {0, 7, 1, 4}, {2, 9, 2, 3}, {1, 1, 1, -1});
+        for (auto [name, mode] : {std::pair{"fill", Mode::kFill}, std::pair{"wrap", Mode::kWrap},
+                                  std::pair{"clamp", Mode::kClamp}, std::pair{"reflect", Mode::kReflect}})
+            slice(fmt::format("frame_{}_{}", name, type), image, {0, 0, -2, -3}, {2, 20, 9, 10}, {1, 1, 1, 1}, mode);
+    }
     slice("i8_channels", input(DataType::kInt8, {2, 130, 4, 5}), {0, 64, 1, 0}, {2, 66, 3, 3}, {1, 1, 1, 2});
     slice("i8_channels_odd", input(DataType::kInt8, {3, 20, 4, 5}), {1, 3, 0, 1}, {2, 9, 2, 4}, {1, 1, 2, 1});
     for (DataType t : {DataType::kHalf, DataType::kInt8, DataType::kInt32, DataType::kBool, DataType::kUInt8})

@@ -4,36 +4,11 @@
 #include <span>
 
 #include "families/copy/cpu_pixels.h"
-#include "ops/slice/op.h"
+#include "ops/slice/cpu_index.h"
 
 namespace tw::ops::slice {
 
 namespace {
-
-constexpr int64_t kOutside = -1;
-
-int64_t sourceIndex(Mode mode, int64_t p, int64_t size)
-{
-    if (p >= 0 && p < size)
-        return p;
-    switch (mode) {
-    case Mode::kWrap:
-        p %= size;
-        return p < 0 ? p + size : p;
-    case Mode::kClamp:
-        return p < 0 ? 0 : size - 1;
-    case Mode::kReflect: {
-        if (size == 1)
-            return 0;
-        int64_t const period = 2 * (size - 1);
-        p %= period;
-        p = p < 0 ? p + period : p;
-        return p < size ? p : period - p;
-    }
-    default:
-        return kOutside;
-    }
-}
 
 // What blocks of a row of y come from: consecutive ones of x, one of x again and again, or nowhere (fill).
 struct Run
@@ -237,6 +212,6 @@ constexpr VectorTactic kAvx2{"slice_f32_nhwc_avx2", 1, Isa::kAvx2, runNhwc<float
 
 } // namespace
 
-extern constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kInt8, kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kInt8, kEdges, kEdgesInt8, kPlain>;
 
 } // namespace tw::ops::slice

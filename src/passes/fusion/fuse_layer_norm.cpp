@@ -8,7 +8,8 @@
 // computed twice; gamma and beta may be missing. A network in FP16 may compute this in f32 between two conversions,
 // with gamma and beta before or after the second, and e may have become nothing; the node then reads and makes f16.
 // Means are over any dimensions; gamma and beta are constants with a number for each place of a set, or for each
-// position in one dimension. A group norm reshapes x to this and back, with gamma and beta inside or after. Expects
+// position in one dimension. A group norm reshapes x to this and back, or on to another shape, with gamma and beta inside or
+// after. Expects
 // Form::kCanonical. Stands in front of the fusions that would take single nodes of the pattern. Leaves alone: values
 // inside that others read, wishes of the user that differ.
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include "ops/elementwise/op.h"
 #include "ops/identity/op.h"
 #include "ops/reduce/op.h"
+#include "ops/shuffle/op.h"
 #include "ops/unary/op.h"
 #include "passes/fuse_nodes.h"
 #include "passes/fusion/match_activation.h"
@@ -267,12 +269,32 @@ private:
             takeWeight(n, true);
     }
 
+    // Whether the reshape `out` gives `shape`. One that gives another, as what followed has become part of it, is cut in two.
+    bool backTo(ir::Shape const& shape, ir::Node*& out)
+    {
+        if (out->outputs[0]->shape == shape)
+            return true;
+        auto const back = reshapeDims(g_, out->inputs[0]->shape, shape),
+                   onward = reshapeDims(g_, shape, out->outputs[0]->shape);
+        if (!back || !onward || hasWish(*out) || out->inputs.size() > 1)
+            return false;
+        auto const first = addReshape(g_, out->inputs[0], shape, g_.positionOf(out));
+        if (!first.ok() || !*first)
+            return false;
+        auto& a = out->attrsAs<ops::shuffle::Attrs>();
+        a.reshape = onward->dims;
+        a.zeroIsPlaceholder = onward->placeholder;
+        out->inputs[0] = *first;
+        out = (*first)->producer;
+        return true;
+    }
+
     // x comes out of a reshape and its result goes back through another: the norm is one of what is reshaped.
     void throughReshapes(ir::Node*& n)
     {
         ir::Node *in = reshapeOf(*x), *cast = in == x->producer ? nullptr : x->producer;
         ir::Node* out = nextOf(g_, n);
-        if (!in || !isReshape(out) || !(out->outputs[0]->shape == in->inputs[0]->shape))
+        if (!in || !isReshape(out))
             return;
         auto const lifted = throughReshape(sets_, in->inputs[0]->shape, x->shape);
         ops::layer_norm::Attrs a;
@@ -284,7 +306,7 @@ private:
                 return reader == cast || contains(nodes, reader);
             });
         };
-        if (!isInside(in->outputs[0]) || (cast && !isInside(cast->outputs[0])))
+        if (!isInside(in->outputs[0]) || (cast && !isInside(cast->outputs[0])) || !backTo(in->inputs[0]->shape, out))
             return;
         nodes.insert(nodes.end(), {in, out});
         if (cast)

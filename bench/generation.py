@@ -8,7 +8,8 @@ and peers that round more than ours by logits. Then rounds in turns, those who w
 
   floor_ms   bytes of the weights that a token reads / the rate at which this many threads read memory; `over_floor`: ours over that, the median of
              rounds; copy_floor_ms, over_copy_floor: by the rate at which they copy (read and written)
-  step_ms, prefill_ms {contender: median}, ratio: best peer / ours, median over rounds; ratio_rounded: likewise, of peers that round activations to 8 bits
+  step_ms, prefill_ms {contender: median}, ratio: best peer / ours, median over rounds; ratio_rounded: likewise, of peers that round activations to 8 bits, over
+             ours of the model that says that they may be (`ours_rounded`, with --rounded)
 
 With --keep FOLDER models and engines stay there, and another run by the same library begins with them. --clock cpu counts the time that processes get, for
 one thread on a machine that others use.
@@ -33,7 +34,7 @@ import numpy as np
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "models"), os.path.join(HERE, "bench_models")]
 import decoder  # noqa: E402
-from generation_peers import PACKAGES, PEERS, rounds_more  # noqa: E402
+from generation_peers import PACKAGES, PEERS, rounds_more, with_rounding  # noqa: E402
 from record import cpu_name, header, write_record  # noqa: E402
 
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
@@ -366,7 +367,9 @@ def serve(pipe, kind, arguments):
     os.environ["TENSORWRIGHT_NUM_THREADS"] = str(threads)
     os.environ["TENSORWRIGHT_DEVICE"] = "cpu"
     try:
-        model = Ours(**arguments, gpu=False) if kind == "ours" else PEERS[kind](**arguments, threads=threads)
+        if kind == "ours_rounded":
+            arguments["path"] = with_rounding(arguments["path"])
+        model = Ours(**arguments, gpu=False) if kind.startswith("ours") else PEERS[kind](**arguments, threads=threads)
         pipe.send(model.build_s)
         while True:
             call, *given = pipe.recv()
@@ -448,7 +451,7 @@ def greedy(call, prompt, count):
 def on_cpu(name, options, threads, folder):
     shape, dtype = decoder.SHAPES[name], np.float32
     arguments = {"path": os.path.join(folder, "model.onnx"), "shape": shape, "capacity": options.capacity, "prompt": options.prompt, "dtype": dtype, "threads": threads}
-    models = {kind: Remote(kind, arguments) for kind in ("ours", *options.peers)}
+    models = {kind: Remote(kind, arguments) for kind in ("ours", *(["ours_rounded"] if options.rounded else []), *options.peers)}
     rng = np.random.default_rng(3)
     start = rng.integers(0, shape.vocabulary, 9).tolist()
     said = {kind: greedy(m.call, start, options.tokens) for kind, m in models.items()}
@@ -458,7 +461,7 @@ def on_cpu(name, options, threads, folder):
            "logits_error": {kind: float(np.abs(first - wanted).max() / np.abs(wanted).max()) for kind, (_, wanted) in said.items()},
            "build_s": {k: m.build_s for k, m in models.items()}}
     for kind, (right, _) in said.items():
-        if tokens != right and not rounds_more(kind, options.bits):
+        if tokens != right and not rounds_more(kind, options.bits) and kind != "ours_rounded":
             print(f"{name}: {kind} has other tokens: {tokens} {right}, logits by {row['logits_error'][kind]:.2e}")
     times = {(what, kind): [] for what in ("step", "prefill") for kind in models}
     rates, prompt = [], rng.integers(0, shape.vocabulary, options.prompt).tolist()
@@ -477,7 +480,8 @@ def on_cpu(name, options, threads, folder):
         # Over the best of them in each round, of those that round no more than ours and of the others.
         for name, rounds in (("_ratio", False), ("_ratio_rounded", True)):
             if kinds := [k for k in options.peers if rounds_more(k, options.bits) == rounds]:
-                row[what + name] = statistics.median(min(others) / a for a, *others in zip(*(times[what, k] for k in ("ours", *kinds))))
+                own = "ours_rounded" if rounds and options.rounded else "ours"
+                row[what + name] = statistics.median(min(others) / a for a, *others in zip(*(times[what, k] for k in (own, *kinds))))
     # Others on the machine change all of a round together.
     for name, which in (("over_floor", 0), ("over_copy_floor", 1)):
         row[name] = statistics.median(t * r[which] / bytes_read for t, r in zip(times["step", "ours"], rates))
@@ -500,6 +504,7 @@ def main():
     parser.add_argument("--peers", default="onnxruntime", help=f"on the CPU: of {', '.join(PEERS)}; several with commas")
     parser.add_argument("--clock", choices=sorted(CLOCKS), default="wall")
     parser.add_argument("--keep", help="a folder for models and engines")
+    parser.add_argument("--rounded", action="store_true", help="with --bits, also ours with activations of 8 bits (CPU)")
     parser.add_argument("--skip-prefill", action="store_true", help="tokens alone (CPU)")
     parser.add_argument("--skip-peers", action="store_true", help="ours alone (GPU)")
     parser.add_argument("--profile", action="store_true", help="our layers by time (GPU)")

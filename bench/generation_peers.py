@@ -111,18 +111,24 @@ class OnnxRuntimeGenai:
         return run
 
 
+def with_rounding(path):
+    """The model beside it that lets activations be rounded to 8 bits in blocks."""
+    import onnx
+    model = onnx.load(path, load_external_data=False)
+    for node in model.graph.node:
+        if node.op_type == "MatMulNBits":
+            node.attribute.append(onnx.helper.make_attribute("accuracy_level", 4))
+    other = path[:-len(".onnx")] + "-int8.onnx"
+    onnx.save(model, f"{other}.{os.getpid()}")
+    os.replace(f"{other}.{os.getpid()}", other)
+    return other
+
+
 class OnnxRuntimeInt8(OnnxRuntime):
     """Activations of 8 bits in blocks."""
 
     def __init__(self, path, **given):
-        import onnx
-        model = onnx.load(path, load_external_data=False)
-        for node in model.graph.node:
-            if node.op_type == "MatMulNBits":
-                node.attribute.append(onnx.helper.make_attribute("accuracy_level", 4))
-        other = path[:-len(".onnx")] + "-int8.onnx"
-        onnx.save(model, other)
-        super().__init__(other, **given)
+        super().__init__(with_rounding(path), **given)
 
 
 class OpenVino:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One token's products by weights of 4 and 8 bits, of the shapes of TinyLlama-1.1B, out of all caches, beside loops that only
 // read and only copy as many bytes on the same threads, timed in the same rounds. Printed for each tactic: microseconds, GB/s
-// of packed weights, and the medians over the rounds of (our time / the loop's). usage: bench_nbit_product [rows [number of a shape]],
+// of packed weights, and the medians over the rounds of (our time / the loop's). usage: bench_nbit_product [rows [number of a shape [rounded]]],
 // or bench_nbit_product rates THREADS: bytes a second that the loops read, and copy (read and written), medians.
 #include <algorithm>
 #include <cstdio>
@@ -45,7 +45,7 @@ struct Candidate
     std::vector<double> seconds, overRead, overCopy;
 };
 
-void measure(int64_t m, int64_t n, int64_t k, int64_t bits, int64_t block, DataType type, int threads,
+void measure(int64_t m, int64_t n, int64_t k, int64_t bits, int64_t block, bool roundsX, DataType type, int threads,
              ReadLoop const& loop)
 {
     using namespace ops::nbit_product;
@@ -53,6 +53,7 @@ void measure(int64_t m, int64_t n, int64_t k, int64_t bits, int64_t block, DataT
     attrs.k = k;
     attrs.bits = bits;
     attrs.block = block;
+    attrs.roundsX = roundsX;
     ir::Graph graph;
     Extents const dims[] = {{m, k}, {n, attrs.blocks(), attrs.words()}, {n, attrs.blocks()}};
     DataType const types[] = {type, DataType::kInt32, DataType::kHalf};
@@ -181,11 +182,12 @@ int main(int argc, char** argv)
     std::printf("%s\n", cpu.model.c_str());
     constexpr int64_t kShapes[][2] = {{2048, 2048}, {256, 2048}, {5632, 2048}, {2048, 5632}, {32000, 2048}};
     int64_t const only = argc > 2 ? std::atoll(argv[2]) : -1;
+    bool const roundsX = argc > 3 && std::strcmp(argv[3], "rounded") == 0;
     for (int64_t shape = only < 0 ? 0 : only; shape < (only < 0 ? int64_t(std::size(kShapes)) : only + 1); ++shape)
         for (int threads : {1, 2})
             if (threads <= device::availableCpus())
                 for (int64_t bits : {4, 8})
                     for (DataType type : {DataType::kFloat, DataType::kHalf})
-                        measure(m, kShapes[shape][0], kShapes[shape][1], bits, 32, type, threads, loop);
+                        measure(m, kShapes[shape][0], kShapes[shape][1], bits, 32, roundsX, type, threads, loop);
     return 0;
 }

@@ -3,7 +3,7 @@
 """usage: serving_generation.py [SHAPE] [options]      (PYTHONPATH with our Python modules; numpy, onnx)
 
 Many sequences at a time by tensorwright.Generator: a decoder of bench/models/decoder.py, prompts and answers of mixed lengths. First all requests at once, the offline
-peak; then as they come by chance (Poisson) at a share of the peak's rate, as a server has them (`chance`); then by as many clients as are that share of the slots, each of
+peak; then as they come by chance (Poisson), as a server has them, all of them together a share of what the peak does in that time (`chance`); then by as many clients as are that share of the slots, each of
 which asks again when it has its answer (`clients`).
 
   peak, served      output tokens/s; `over_offered`: served over what was offered, `over_peak`: served over the peak
@@ -20,6 +20,7 @@ which asks again when it has its answer (`clients`).
 JSON by record.py: --json FILE.
 """
 import argparse
+import gc
 import json
 import os
 import subprocess
@@ -199,20 +200,27 @@ def measure(options, folder):
     clock, random = Clock(options.own_time), np.random.default_rng(options.seed)
 
     def requests(count, rate=None):
-        gaps = np.zeros(count) if rate is None else np.cumsum(random.exponential(1 / rate, count))
-        return [Request(generator, clock, p, a, at) for (p, a), at in zip(mixture(random, shape.vocabulary, count, options.capacity), gaps)]
+        """rate: of tokens, exactly, so that what chance makes of few requests is no other load."""
+        asked, times = mixture(random, shape.vocabulary, count, options.capacity), np.zeros(count)
+        if rate is not None:
+            times = np.cumsum(random.exponential(1, count))
+            times *= sum(a for _, a in asked) / rate / times[-1]
+        return [Request(generator, clock, p, a, at) for (p, a), at in zip(asked, times)]
 
+    generator.rehearse()
     play(generator, requests(2 * options.slots), clock)  # caches as large as they get
+    gc.collect()  # as the server does: looking for garbage among all objects holds everybody up
+    gc.freeze()
     whole = requests(options.requests)
     played = play(generator, whole, clock)
     tokens = sum(len(r.came) for r in whole)
     peak = tokens / played["seconds"]
-    row = {"model": options.shape, "device": generator.model.device, "slots": options.slots, "capacity": options.capacity, "chunk": options.chunk, "requests": options.requests,
+    row = {"model": options.shape, "device": generator.model.device, "slots": options.slots, "capacity": options.capacity, "chunk": options.chunk, "requests": options.requests, "arrivals": options.arrivals,
            "caches": type(generator.runs).__name__, "load": options.load, "own_time": options.own_time, "mean_prompt": float(np.mean([len(r.prompt) for r in whole])), "mean_answer": tokens / len(whole), "peak": peak}
     row["waste"] = {"of_room": float(played["waste"][0]), "of_capacity": float(played["waste"][1])}
     row |= {"peak_step_ms": 1e3 * float(played["steps"][:, 0].mean()), "peak_outside_ms": 1e3 * float(played["steps"][:, 1].mean())}
     firsts = alone(generator, whole, clock)
-    offered = requests(options.requests, options.load * len(whole) / played["seconds"])
+    offered = requests(options.arrivals, options.load * peak)
     row["chance"] = loaded(offered, play(generator, offered, clock), peak, firsts)
     offered = requests(options.requests)
     row["idle"] = idle(generator, clock, shape.vocabulary)
@@ -228,7 +236,8 @@ def main():
     parser.add_argument("--capacity", type=int, default=512)
     parser.add_argument("--chunk", type=int, default=64)
     parser.add_argument("--requests", type=int, default=256)
-    parser.add_argument("--load", type=float, default=0.8, help="share of the peak's rate at which requests come")
+    parser.add_argument("--arrivals", type=int, default=1024, help="requests that come by chance")
+    parser.add_argument("--load", type=float, default=0.8, help="share of the peak that is asked for")
     parser.add_argument("--pages", type=int, help="blocks of 16 tokens; 0: slots; when not given, what all slots may take")
     parser.add_argument("--bits", type=int, default=0)
     parser.add_argument("--half", action="store_true", help="FP16, for GPUs")

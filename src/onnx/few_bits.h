@@ -12,6 +12,7 @@ struct FewBitsWeights
     int64_t n = 0, k = 0, bits = 4, block = 32;
     Value words, scales;       // [n, blocks, block bits / 32], [n, blocks]
     Value zeros, groups, bias; // [n, blocks], [k], [n]; may be null
+    int64_t accuracyLevel = 0; // of ONNX Runtime's operator: 4 lets x be rounded to 8 bits
 };
 
 // x w^T + bias.

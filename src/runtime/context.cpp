@@ -14,7 +14,9 @@ namespace tw::runtime {
 
 namespace {
 
-constexpr size_t kCachedInstances = 8;
+// On a CPU as many as decoders alternate between: steps of 64 sequences have 20 shapes, pieces of prompts as many as they have tokens. One takes a
+// millisecond and 30 KiB for each layer of a decoder. On a GPU each has graphs.
+constexpr size_t kCachedInstances = 64, kCachedInstancesCuda = 8;
 
 plan::ProfileRange const* rangeOf(Engine const& e, int profile, std::string const& name)
 {
@@ -202,7 +204,7 @@ Result<std::shared_ptr<Instance>> Context::instance()
     if (!states_.empty())
         lendStates(*made);
     cache_.emplace_front(k, made);
-    if (cache_.size() > kCachedInstances)
+    if (cache_.size() > (engine_->cuda() ? kCachedInstancesCuda : kCachedInstances))
         cache_.pop_back();
     return made;
 }

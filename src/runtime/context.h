@@ -62,7 +62,7 @@ private:
     std::shared_ptr<Generation const> generation_; // of what is cached
     int profile_ = -1;
     std::vector<Input> inputs_;
-    // Most recent first; a handful of shapes is what programs alternate between.
+    // Most recent first.
     std::list<std::pair<std::string, std::shared_ptr<Instance>>> cache_;
     uint64_t randomState_ = 0;
     std::shared_ptr<void> sharedByStates_;

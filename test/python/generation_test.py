@@ -497,3 +497,35 @@ def test_pace_forgets(path):
     assert found.piece(found.room()) == 64
     found.read(64, 10, 0.001)  # a prompt's end says nothing of whole pieces
     assert found._seconds[64] > 0.001
+
+
+def test_pace_of_what_sequences_are_used_to():
+    """Prompts that come all at once are read little by little; steps that took long by chance give them no more room."""
+    found = pace.Pace(64)
+    for _ in range(20):
+        found.stepped(0.004)
+    assert found.room() == pytest.approx(0.006) and found.room(0.01) == pytest.approx(0.006)
+    assert found.room(0.002) == pytest.approx(0.002) and found.room(0.001) == 0.0
+    found.stepped(10.0)
+    assert found.room() < 0.009
+    gap = 0.0
+    for seconds in [0.001] * 5 + [1.0] + [0.003] * 100:
+        gap = pace.usual_gap(gap, seconds)
+        assert 0.001 <= gap <= 0.003
+    assert gap > 0.0028
+
+
+@pytest.mark.parametrize("pages", [None, 0])
+def test_rehearsal(pages, path, model):
+    """Makes ready every shape of a step, chooses nothing and leaves nothing behind, also behind sequences."""
+    generator = tensorwright.Generator(path, slots=5, capacity=64, chunk=24, pages=pages)
+    prompts, counts = prompts_of(37, 9, 30, 4), []
+    for _ in range(2):
+        used = generator.runs.blocks.used if generator.runs.shares else 0
+        assert pages is not None or used == 0
+        generator.rehearse()
+        assert not generator.runs.shares or generator.runs.blocks.used == 0
+        counts.append(generator.scheduler.running)
+        assert [g.tokens for g in generator.generate(prompts, max_new_tokens=9)] == [model.greedy(p, 9) for p in prompts]
+        generator.scheduler.idle()
+    assert counts == [0, 0]

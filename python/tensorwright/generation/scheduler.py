@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .pace import Pace
+from .pace import Pace, usual_gap
 from .runs import Runs
 from .sampling import Rows, Sampler
 from .settings import Settings
@@ -108,6 +108,7 @@ class _Slot:
         self.text, self.stops, self.rows, self.used = None, None, None, 0
         # Whether the sampler has to be told of its sequence, or that it has ended.
         self.fresh, self.left = False, False
+        self.gap = 0.0  # seconds between tokens that its sequence is used to
 
 
 class Scheduler:
@@ -124,6 +125,7 @@ class Scheduler:
         self._pace = Pace(runs.chunk)
         if runs.shares:
             runs.reclaim = self._reclaim
+        self._chosen: float | None = None  # when the step before has brought tokens
         self._base = 0  # the slot that the first of _rows is of
         self.reused = 0  # tokens of prompts that did not have to be read
 
@@ -154,6 +156,12 @@ class Scheduler:
             sequence.cancel()
         self.step()
 
+    def rehearse(self) -> None:
+        """Makes ready what steps and pieces of prompts need, for nobody to wait for it later. Nothing may run."""
+        if self.runs.kept:
+            slots = len(self._slots)
+            self.runs.rehearse(sorted({min(_bucket(n), slots) for n in range(1, slots + 1)}), self._pace.sizes)
+
     def idle(self) -> None:
         """Steps until nothing is left, and forgets what caches hold."""
         while self.step():
@@ -172,9 +180,14 @@ class Scheduler:
                 break
             self._begin(sequence)
         self._read_prompts()
-        begin = time.perf_counter()
+        begin, before = time.perf_counter(), self._chosen
+        self._chosen = None
         if self._choose():
-            self._pace.stepped(time.perf_counter() - begin)
+            self._chosen = now = time.perf_counter()
+            self._pace.stepped(now - begin)
+            for slot in self._slots if before is not None else ():
+                if slot.ready and len(slot.tokens) > len(slot.sequence.prompt) + 2:  # its first gap has no step before it
+                    slot.gap = usual_gap(slot.gap, now - before)
 
     def _longest(self, sequence: Sequence) -> int:
         """Tokens that a sequence has at most."""
@@ -208,7 +221,7 @@ class Scheduler:
                 known = most
         slot.read = min(known, len(sequence.prompt) - 1)
         self.reused += slot.read
-        slot.sequence, slot.tokens, slot.ready = sequence, list(sequence.prompt), False
+        slot.sequence, slot.tokens, slot.ready, slot.gap = sequence, list(sequence.prompt), False, 0.0
         slot.rows = sequence.settings.rows(len(sequence.prompt), self.capacity, sequence.number)
         self._clock += 1
         slot.used = self._clock
@@ -224,9 +237,10 @@ class Scheduler:
         """Pieces of prompts, which take turns, so that a long one holds up no short one; one at least."""
         begin = now = time.perf_counter()
         held_up, size = any(s.ready for s in self._slots), 0
+        gap = min((s.gap for s in self._slots if s.ready and s.gap), default=0.0)
         while reading := [s for s in self._slots if s.sequence and not s.ready]:
             if held_up:
-                size = self._pace.piece(begin + self._pace.room() - now) or (0 if size else self._pace.shortest())
+                size = self._pace.piece(begin + self._pace.room(gap) - now) or (0 if size else self._pace.shortest())
             else:
                 size = 0 if size else self.runs.chunk
             if not size:

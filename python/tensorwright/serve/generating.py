@@ -77,6 +77,7 @@ class Engine:
         self._inbox, self._open, self._lock = collections.deque(), 0, threading.Lock()
         self._work, self._closing = threading.Event(), False
         self.metrics.sequences.set_function(lambda: self._open)
+        generator.rehearse()
         self._thread = threading.Thread(target=self._run, name=f"generate:{name}", daemon=True)
         self._thread.start()
 

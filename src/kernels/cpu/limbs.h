@@ -8,7 +8,7 @@ namespace tw::kernels {
 
 struct LimbKernels
 {
-    // x[0 .. n) = scale (a 2^8 + b), or scale (a 2^16 + b 2^8 + c): limb l of number i to `to[l * n + i]`. Gives pair[0] =
+    // x[0 .. n) = scale a, scale (a 2^8 + b), or scale (a 2^16 + b 2^8 + c): limb l of number i to `to[l * n + i]`. Gives pair[0] =
     // scale and pair[1] = -factor * scale * the sum of the integers; both NaN where a number is none or infinite.
     // n: a multiple of 16, up to 256.
     void (*split)(float const* x, int64_t n, int limbs, float factor, int8_t* to, float* pair);

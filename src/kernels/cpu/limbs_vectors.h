@@ -59,8 +59,9 @@ void split(float const* x, int64_t n, int limbs, float factor, int8_t* to, float
     int32_t const most = mostOf(sizes);
     float largest;
     __builtin_memcpy(&largest, &most, sizeof most);
-    largest = largest > 1e-30F ? largest : 1e-30F;      // far below that numbers have no limbs
-    float const range = limbs == 3 ? 0x7f0000 : 0x7f00; // the highest limb stays below 128 when others round it up
+    largest = largest > 1e-30F ? largest : 1e-30F; // far below that numbers have no limbs
+    // The highest limb stays below 128 when others round it up.
+    float const range = limbs == 3 ? 0x7f0000 : limbs == 2 ? 0x7f00 : 0x7f;
     float const up = range / largest;
     I sum{};
     for (int64_t i = 0; i < n; i += kFloats) {

@@ -127,8 +127,9 @@ void importMatMulNBits(ImportContext& ctx)
         ctx.fail(fmt::format("weights of {} bits cannot be imported (allowed: 2, 4, 8)", w.bits));
     if (w.block < 16 || !std::has_single_bit(uint64_t(w.block)))
         ctx.invalid(fmt::format("block_size is {}, which must be a power of two from 16 on", w.block));
-    if (int64_t const level = ctx.attrInt("accuracy_level", 0); level < 0 || level > 4) // it changes nothing
-        ctx.invalid(fmt::format("accuracy_level is {} (allowed: 0..4)", level));
+    w.accuracyLevel = ctx.attrInt("accuracy_level", 0);
+    if (w.accuracyLevel < 0 || w.accuracyLevel > 4)
+        ctx.invalid(fmt::format("accuracy_level is {} (allowed: 0..4)", w.accuracyLevel));
     if (ctx.attrInt("weight_prepacked", 0) != 0)
         ctx.fail("its weights are packed for kernels of ONNX Runtime (weight_prepacked)");
     ITensor& x = ctx.tensor(0);
@@ -261,7 +262,7 @@ bool keptInteger(ImportContext& ctx)
 
 ITensor& multiplied(ImportContext& ctx, ITensor& x, FewBitsWeights const& w)
 {
-    auto const k = int32_t(w.k), bits = int32_t(w.bits), block = int32_t(w.block);
+    auto const k = int32_t(w.k), bits = int32_t(w.bits), block = int32_t(w.block), level = int32_t(w.accuracyLevel);
     std::vector<ITensor*> inputs{&x, &ctx.asTensor(w.words), &ctx.asTensor(w.scales)};
     int32_t given[3] = {};
     Value const* const optional[] = {&w.zeros, &w.groups, &w.bias};
@@ -275,7 +276,8 @@ ITensor& multiplied(ImportContext& ctx, ITensor& x, FewBitsWeights const& w)
                                             {"block_size", &block, kINT32, 1},
                                             {"zero_points", &given[0], kINT32, 1},
                                             {"g_idx", &given[1], kINT32, 1},
-                                            {"bias", &given[2], kINT32, 1}};
+                                            {"bias", &given[2], kINT32, 1},
+                                            {"accuracy_level", &level, kINT32, 1}};
     return standardPlugin(ctx, "MatMulNBits", fields, inputs);
 }
 

@@ -191,6 +191,10 @@ Result<void> runFewRows(kernels::jit::Isa isa, Attrs const& a, Geometry const& g
         f.valueSize = a.valueSize;
         f.k = place(1, g.k, a.pages ? 0 : table.first(b), head);
         f.v = place(2, g.v, a.pages ? 0 : table.first(b), head);
+        if (w.splits == 1 && args.workers->count() == 1 && head + 1 < a.keyHeads() && (chunk + 1) * w.rows >= w.all) {
+            f.kNext = place(1, g.k, a.pages ? 0 : table.first(b), head + 1);
+            f.vNext = place(2, g.v, a.pages ? 0 : table.first(b), head + 1);
+        }
         f.images = table.of(b);
         f.pages = table.pagesOf(b);
         f.blocks = g.blocks;

@@ -36,10 +36,11 @@ struct FewRows
 {
     FewRow* rows = nullptr;
     int64_t count = 0;
-    int64_t from = 0, to = 0;              // keys to be gone through; no row sees others
-    float const* q = nullptr;              // [count][size], scaled
-    void const *k = nullptr, *v = nullptr; // of key 0
-    int64_t kStride = 0, vStride = 0;      // elements between keys
+    int64_t from = 0, to = 0;                      // keys to be gone through; no row sees others
+    float const* q = nullptr;                      // [count][size], scaled
+    void const *k = nullptr, *v = nullptr;         // of key 0
+    void const *kNext = nullptr, *vNext = nullptr; // the same of the head that comes behind; may be null
+    int64_t kStride = 0, vStride = 0;              // elements between keys
     int32_t const* images = nullptr; // of keys, where they are not all of one: k and v are of image 0 of `sharing` then
     int64_t sharing = 1, kImage = 0, vImage = 0; // elements between images, or between blocks
     int32_t const* pages = nullptr; // blocks of kRowsOfPage keys: k and v are of the first one of all then, and `from`

@@ -47,6 +47,16 @@ inline V loadKeys(int8_t const* p)
 #endif
 }
 
+// a b + c, rounded once: half of the instructions of sums of products, of which this is the most.
+inline V fused(V a, V b, V c)
+{
+#if TW_FLOATS == 16
+    return V(_mm512_fmadd_ps(__m512(a), __m512(b), __m512(c)));
+#else
+    return V(_mm256_fmadd_ps(__m256(a), __m256(b), __m256(c)));
+#endif
+}
+
 // Lane i of the result: the sum of a[i]'s elements. a is spoilt.
 inline V sumsOfAll(V (&a)[kFloats])
 {
@@ -98,19 +108,45 @@ inline int64_t pageAt(FewRows const& f, int64_t j, int64_t stride)
     return within(f.pages[j / kRowsOfPage], f.blocks) * stride;
 }
 
-// Pages lie anywhere, and memory looks no further than one of them by itself: while keys are read, the values of the same places are fetched,
-// and with these the keys of the next block. Null: nothing is, for the queries before have done so.
-template <class Element>
-inline Element const* valuesAhead(FewRows const& f, int64_t row, int64_t j)
+// Where element 0 of key j is behind `base`, which is of the first image, or block.
+template <Where kWhere>
+inline int64_t placeOf(FewRows const& f, int64_t j, int64_t stride, int64_t image)
 {
-    return row > 0 ? nullptr : static_cast<Element const*>(f.v) + pageAt(f, j, f.vImage) + j % kRowsOfPage * f.vStride;
+    if constexpr (kWhere == Where::kPages)
+        return pageAt(f, j, image) + j % kRowsOfPage * stride;
+    return j * stride;
 }
-template <class Element>
+
+// Memory looks ahead in one stream at a time and no further than 4 KiB, and blocks of keys and values take turns, of pages that lie anywhere: while the
+// queries of a block are gone through, four at a time, they fetch the next block's keys and values, or the first ones of the head that comes behind, each
+// four their share of runs of kRowsOfPage rows. To L2: L1 has no room for two blocks. Null: it is not this four's, there is nothing, or a table says key by
+// key where they are.
+template <class Element, Where kWhere>
+inline Element const* ahead(FewRows const& f, int64_t row, int64_t j, void const* now, void const* next, int64_t stride,
+                            int64_t image)
+{
+    int64_t const fours = (f.count + 3) / 4;
+    if (kWhere == Where::kTable || j / kRowsOfPage % fours != row / 4)
+        return nullptr;
+    if (j + kKeyBlock < f.to)
+        return static_cast<Element const*>(now) + placeOf<kWhere>(f, j + kKeyBlock, stride, image);
+    return next ? static_cast<Element const*>(next) +
+                      placeOf<kWhere>(f, f.from + (j - f.from) % kKeyBlock, stride, image)
+                : nullptr;
+}
+template <class Element, Where kWhere>
 inline Element const* keysAhead(FewRows const& f, int64_t row, int64_t j)
 {
-    return row > 0 || j + kKeyBlock >= f.to
-               ? nullptr
-               : static_cast<Element const*>(f.k) + pageAt(f, j + kKeyBlock, f.kImage) + j % kRowsOfPage * f.kStride;
+    return ahead<Element, kWhere>(f, row, j, f.k, f.kNext, f.kStride, f.kImage);
+}
+template <class Element, Where kWhere>
+inline Element const* valuesAhead(FewRows const& f, int64_t row, int64_t j)
+{
+    return ahead<Element, kWhere>(f, row, j, f.v, f.vNext, f.vStride, f.vImage);
+}
+inline void fetch(void const* p)
+{
+    __builtin_prefetch(p, 0, 2);
 }
 
 // Scores of kRows queries and the keys of a block, kFloats of them at once, which are of one page.
@@ -132,21 +168,19 @@ void scoresOf(FewRows const& f, int64_t row, int64_t first, int64_t n)
             if constexpr (kWhere == Where::kTable)
                 key[c] += imageAt(f, first + at, f.kImage);
         }
-        Element const* ahead = nullptr;
-        if constexpr (kWhere == Where::kPages)
-            ahead = valuesAhead<Element>(f, row, first + j);
+        auto const* const later = keysAhead<Element, kWhere>(f, row, first + j);
         V sum[kFloats] = {};
         for (int64_t d = 0; d < f.size; d += kFloats) {
             V of[kRows];
             for (int r = 0; r < kRows; ++r)
                 of[r] = load(q + r * f.size + d);
-            if (ahead && d < f.valueSize)
+            if (later)
                 for (int c = 0; c < kKeys; ++c)
-                    __builtin_prefetch(ahead + c * f.vStride + d);
+                    fetch(later + c * f.kStride + d);
             for (int c = 0; c < kKeys; ++c) {
                 V const x = loadKeys(key[c] + d);
                 for (int r = 0; r < kRows; ++r)
-                    sum[r * kKeys + c] += of[r] * x;
+                    sum[r * kKeys + c] = fused(of[r], x, sum[r * kKeys + c]);
             }
         }
         V const all = sumsOfAll(sum);
@@ -232,25 +266,25 @@ void addValues(FewRows const& f, int64_t row, int64_t first, int64_t n, int64_t 
         for (int i = 0; i < kVectors; ++i) {
             V const x = loadKeys(of + i * kFloats);
             for (int r = 0; r < kRows; ++r)
-                sum[r][i] += w[r * kKeyBlock + j] * x;
+                sum[r][i] = fused(V{} + w[r * kKeyBlock + j], x, sum[r][i]);
         }
     };
-    if constexpr (kWhere == Where::kPages)
+    if constexpr (kWhere == Where::kTable)
+        for (int64_t j = 0; j < n; ++j, v += f.vStride)
+            add(v + imageAt(f, first + j, f.vImage), j);
+    else
         for (int64_t j = 0; j < n;) {
-            auto const* of = v + pageAt(f, first + j, f.vImage);
-            auto const* ahead = keysAhead<Element>(f, row, first + j);
+            auto const* of = kWhere == Where::kPages ? v + pageAt(f, first + j, f.vImage) : v + j * f.vStride;
+            auto const* later = valuesAhead<Element, kWhere>(f, row, first + j);
             for (int64_t const end = j + kRowsOfPage < n ? j + kRowsOfPage : n; j < end; ++j, of += f.vStride) {
                 add(of, j);
-                if (!ahead)
+                if (!later)
                     continue;
                 for (int i = 0; i < kVectors; ++i)
-                    __builtin_prefetch(ahead + d + i * kFloats);
-                ahead += f.kStride;
+                    fetch(later + d + i * kFloats);
+                later += f.vStride;
             }
         }
-    else
-        for (int64_t j = 0; j < n; ++j, v += f.vStride)
-            add(kWhere == Where::kTable ? v + imageAt(f, first + j, f.vImage) : v, j);
     for (int r = 0; r < kRows; ++r)
         for (int i = 0; i < kVectors; ++i)
             store(y + r * f.valueSize + i * kFloats, sum[r][i]);

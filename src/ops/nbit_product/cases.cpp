@@ -12,7 +12,7 @@ struct Form
 {
     int64_t k = 64, n = 32, bits = 4, block = 32;
     DataType x = DataType::kFloat, scales = DataType::kFloat;
-    bool zeros = false, bias = false, groups = false, isConstant = true;
+    bool zeros = false, bias = false, groups = false, isConstant = true, roundsX = false;
 };
 
 void product(CaseList& list, std::string const& name, Extents rows, Form const& f)
@@ -21,6 +21,7 @@ void product(CaseList& list, std::string const& name, Extents rows, Form const& 
     a.k = f.k;
     a.bits = f.bits;
     a.block = f.block;
+    a.roundsX = f.roundsX;
     rows.push(f.k);
     auto weights = [&](DataType t, Extents const& dims) {
         CaseInput in = input(t, dims);
@@ -113,6 +114,21 @@ void cases(CaseList& list)
         for (int64_t m : {1, 3, 20}) // longer than what stays in L1
             product(list, name + "_pieces" + std::to_string(m), {m},
                     {.k = 4500, .n = 40, .bits = bits, .zeros = m == 3, .bias = m == 20});
+        for (int64_t m : {0, 1, 5, 14, 65}) { // x in 8 bits
+            std::string const of = name + "_rounded_m" + std::to_string(m);
+            product(list, of, {m}, {.k = 1184, .n = 70, .bits = bits, .bias = m == 5, .roundsX = true});
+            product(list, of + "_zeros_half", {m},
+                    {.k = 290,
+                     .n = 37,
+                     .bits = bits,
+                     .block = 16,
+                     .x = DataType::kHalf,
+                     .scales = DataType::kHalf,
+                     .zeros = true,
+                     .roundsX = true});
+        }
+        product(list, name + "_rounded_groups", {9},
+                {.k = 150, .n = 40, .bits = bits, .zeros = true, .groups = true, .roundsX = true});
         product(list, name + "_groups", {4}, {.k = 150, .n = 40, .bits = bits, .zeros = true, .groups = true});
         product(list, name + "_groups_half", {1},
                 {.k = 150, .n = 40, .bits = bits, .x = DataType::kHalf, .bias = true, .groups = true});
@@ -160,6 +176,7 @@ void randomCase(CaseList& list, Draw& d, std::string const& name)
     f.bias = d.chance(30);
     f.groups = d.chance(15);
     f.isConstant = d.chance(90);
+    f.roundsX = d.chance(30);
     product(list, name, {m}, f);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights are packed when they are loaded, as the kernel reads them. x is split into limbs at each run: three of FP32, two of
-// narrower floats, whose own rounding is coarser.
+// narrower floats, whose own rounding is coarser, and one where x may be rounded to that.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -115,7 +115,7 @@ NbitForm formOf(Problem const& p, Attrs const& a, Blocks const& blocks, int vect
     f.bits = int(a.bits);
     f.block = int(blocks.each);
     f.vectors = vectors;
-    f.limbs = isNarrowFloat(p.inputs[kX].type) ? 2 : 3;
+    f.limbs = a.roundsX ? 1 : isNarrowFloat(p.inputs[kX].type) ? 2 : 3;
     TensorRef const scales = constantOf(p.inputs[kScales]);
     f.halfScales = true;
     for (int64_t i = 0; f.halfScales && i < scales.count(); ++i)
@@ -361,8 +361,8 @@ double estimate(CpuTactic const& t, Problem const& p, Config const&)
 {
     auto const& a = p.node->attrsAs<Attrs>();
     double const rows = double(p.inputs[kX].dims.volume()) / double(a.k), n = double(p.inputs[kScales].dims[0]);
-    // Cycles at 3 GHz: of a vector of four products a lane, three limbs; pairs need three instructions for one.
-    double const dots = t.variant<Factors>() == Factors::kByteDots ? 3. : 9.;
+    // Cycles at 3 GHz: of a vector of four products a lane, by limbs; pairs need three instructions for one.
+    double const dots = (a.roundsX ? 1. : 3.) * (t.variant<Factors>() == Factors::kByteDots ? 1. : 3.);
     double const vectors = n * double(a.k) / 4 / kernels::jit::vectorWidth(t.isa());
     return vectors * (1 + rows * dots) / 3000 / std::max(p.threads, 1);
 }

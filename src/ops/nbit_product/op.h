@@ -2,7 +2,8 @@
 // y[.., j] = sum_p x[.., p] w[j, p] + bias[j], the weights w [n, k] being integers of few bits in blocks along k:
 // w[j, p] = scale[j, g] (q[j, p] - zero[j, g]), g = p / block, or groups[p] where that is given. q lies in i32 numbers
 // [n, blocks, block bits / 32], its bits in order of p, the lowest first: what com.microsoft's MatMulNBits has as bytes.
-// Zeros that are not given are 2^(bits - 1). y has the type of x; scales and zeros have one of their own.
+// Zeros that are not given are 2^(bits - 1). y has the type of x; scales and zeros have one of their own. Where the node says so, x may be rounded
+// to 8 bits in the blocks of the weights: x[p] = s q, |q| <= 127, s = max |x| / 127 over the block.
 #pragma once
 
 #include "base/extents.h"
@@ -26,12 +27,14 @@ struct Attrs : ir::AttrsOf<Attrs>
     int64_t k = 0;
     int64_t bits = 4;   // 2, 4, 8
     int64_t block = 32; // a multiple of 16; the last one may reach beyond k
+    bool roundsX = false;
 
     void visit(ir::AttrVisitor& v) override
     {
         v.field(1, "k", k);
         v.field(2, "bits", bits);
         v.field(3, "block", block);
+        v.field(4, "rounds_x", roundsX);
     }
 
     int64_t blocks() const { return (k + block - 1) / block; }

@@ -17,6 +17,10 @@ void lower(PluginLowering& p)
     a.k = p.fields.integer("K");
     a.bits = p.fields.integer("bits");
     a.block = p.fields.integer("block_size");
+    constexpr int64_t kEightBits = 4; // of ONNX Runtime's levels the one that rounds x
+    int64_t const level = p.fields.integer("accuracy_level");
+    p.check(level >= 0 && level <= kEightBits, fmt::format("accuracy_level is {} (allowed: 0..{})", level, kEightBits));
+    a.roundsX = level == kEightBits;
     PluginLowering::Values in{p.in(0), p.in(1), p.in(2)};
     size_t next = in.size();
     auto const given = [&](char const* field) { return p.fields.flag(field) ? p.in(next++) : nullptr; };
@@ -45,7 +49,8 @@ void registerPlugins_nbit_product(StandardPlugins& list)
                                {"block_size", kINT32, kMust},
                                {"zero_points", kINT32},
                                {"g_idx", kINT32},
-                               {"bias", kINT32}},
+                               {"bias", kINT32},
+                               {"accuracy_level", kINT32}},
                     .types = {"Ti..?.?.?>T"},
                     .lower = ops::nbit_product::lower});
 }

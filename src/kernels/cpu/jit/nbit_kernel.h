@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Emits products of rows by weights of 2, 4 or 8 bits in blocks, whose integers are multiplied as they are. x is given in
 // limbs: x = s (a 2^16 + b 2^8 + c), s a scale of each block of a row and a, b, c in [-128, 127] (two limbs: x = s (a 2^8 +
-// b)), so that sums of a block are exact, and bytes are multiplied where floats would be unpacked first. Three limbs say a
-// number to 2^-24 of the largest of its block, as FP32 says that one; two to 2^-16.
+// b), one: x = s a), so that sums of a block are exact, and bytes are multiplied where floats would be unpacked first. Three limbs say a
+// number to 2^-24 of the largest of its block, as FP32 says that one; two to 2^-16, one to 2^-8.
 //
 // A group is as many columns as one or two vectors have lanes. What a kernel reads of a block of it lies in one piece: scales, zeros
 // (none, bytes or floats), weights, vector by vector; a lane has 32 bits of a column, in byte j, from the lowest bits on,
@@ -24,7 +24,7 @@ struct NbitForm
         kFloats
     };
     int bits = 4, block = 32; // a multiple of 16, up to 256
-    int limbs = 3;            // 2, 3
+    int limbs = 3;            // 1, 2, 3
     bool halfScales = false;
     Zeros zeros = kMiddle;
     int vectors = 1; // of a group: with two, x, which the stream of weights drives out of L1, is read half as often

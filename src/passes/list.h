@@ -20,3 +20,8 @@ std::remove_pointer_t<Run> removeDead, dropExpansions, windowScores, headsApart,
     fusePointwise, fuseExpandedDepthwise, copyConstantActivations, fuseGate, fuseNormMatmul, fuseMatmulNorm,
     fuseResultQuantization, moveQuantization, keepIntegerWeights, quantizeRanges, fuseQuantization, fuseByteTables,
     lowerPrecision, shareNodes, shareConstants, gatherToReshape;
+
+// Of quantize_ranges: whether the user has decided.
+bool wantsIntegers(ir::Graph const& g, PassContext const& ctx);
+
+} // namespace tw::passes

@@ -69,8 +69,8 @@ struct Normalized
 Normalized layerNormalized(ImportContext& ctx, ITensor& x, int first, float epsilon, bool inFloat);
 Normalized rmsNormalized(ImportContext& ctx, ITensor& x, int first, float epsilon, bool inFloat);
 
-// GroupNormalization of x [N, C, ..], C known; gamma and beta: [C], or with `ofGroups` [groups].
-ITensor& groupNormalized(ImportContext& ctx, ITensor& x, int64_t groups, float epsilon, Value const& gamma,
+// GroupNormalization of x [N, C, ..], C known, by as many groups as the attribute says; gamma and beta: [C], or with `ofGroups` [groups].
+ITensor& groupNormalized(ImportContext& ctx, ITensor& x, char const* groupsAttr, float epsilon, Value const& gamma,
                          Value const& beta, bool ofGroups, bool inFloat);
 
 // x sigmoid(alpha x), 0.5 x (1 + erf(x / sqrt 2)), and the latter with a tanh that is near to it.

@@ -164,3 +164,20 @@ def test_refusals(attributes, rows, sentence):
     else:
         kept.text += parser.get_error(0).desc()
     assert sentence in kept.text
+
+
+def test_rows_without_dimensions():
+    """Of a cache in pages."""
+    model = Model()
+    past, rows, index, table = model.input("past", [11, 3, 16, 8]), model.input("rows", []), model.input("index", [2], "i"), model.input("pages", [2, 3], "i")
+    model.node("TensorScatter", past, rows, index, table, axis=-2, outputs=["y"], plugin_version="1")
+    model.output("y")
+    kept = Kept()
+    builder = trt.Builder(kept)
+    network = builder.create_network(1)
+    parser = trt.OnnxParser(network, kept)
+    if parser.parse(model.bytes(16)):
+        assert builder.build_serialized_network(network, builder.create_builder_config()) is None
+    else:
+        kept.text += parser.get_error(0).desc()
+    assert "must have dimensions, images first" in kept.text, kept.text

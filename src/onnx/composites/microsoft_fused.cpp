@@ -127,8 +127,8 @@ ITensor& groupNorm(ImportContext& ctx, ITensor& x)
     int64_t const activation = ctx.attrInt("activation", 0);
     ctx.check(activation == 0 || activation == 1, fmt::format("activation {} is neither 0 nor 1", activation));
     bool const isLast = ctx.attrInt("channels_last", 1) != 0;
-    ITensor* y = &groupNormalized(ctx, isLast ? channelsFirst(ctx, x) : x, ctx.requireInt("groups"),
-                                  ctx.attrFloat("epsilon", 1e-5f), ctx.input(1), ctx.input(2), false, true);
+    ITensor* y = &groupNormalized(ctx, isLast ? channelsFirst(ctx, x) : x, "groups", ctx.attrFloat("epsilon", 1e-5f),
+                                  ctx.input(1), ctx.input(2), false, true);
     y = isLast ? &ctx.transpose(*y, kToLast) : y;
     return activation == 1 ? swish(ctx, *y, 1) : *y;
 }

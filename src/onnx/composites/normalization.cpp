@@ -142,16 +142,16 @@ void importInstanceNormalization(ImportContext& ctx)
 
 } // namespace
 
-ITensor& groupNormalized(ImportContext& ctx, ITensor& x, int64_t groups, float epsilon, Value const& gamma,
+ITensor& groupNormalized(ImportContext& ctx, ITensor& x, char const* groupsAttr, float epsilon, Value const& gamma,
                          Value const& beta, bool ofGroups, bool inFloat)
 {
     int const rank = x.getDimensions().nbDims;
-    int64_t const channels = rank >= 2 ? x.getDimensions().d[1] : 0;
+    int64_t const groups = ctx.requireInt(groupsAttr), channels = rank >= 2 ? x.getDimensions().d[1] : 0;
     ctx.check(rank >= 2 && channels > 0, "the input must have a known number of channels in its second dimension, its "
                                          "shape is " +
                                              describe(x.getDimensions()));
     if (groups < 1 || channels % groups != 0)
-        ctx.invalid(fmt::format("there are {} groups, the input has {} channels", groups, channels));
+        ctx.invalid(fmt::format("{} is {}, the input has {} channels", groupsAttr, groups, channels));
     Sizes const sizes = ctx.sizesOf(x);
     Sizes inner{sizes[0], Size(groups), Size(channels / groups)};
     inner.insert(inner.end(), sizes.begin() + 2, sizes.end());
@@ -209,9 +209,8 @@ void importLayerNormalization(ImportContext& ctx)
 void importGroupNormalization(ImportContext& ctx)
 {
     bool const ofGroups = ctx.opset() < 21;
-    ctx.setOutput(0, groupNormalized(ctx, ctx.tensor(0), ctx.requireInt("num_groups"), ctx.attrFloat("epsilon", 1e-5f),
-                                     ctx.input(1), ctx.input(2), ofGroups,
-                                     !ofGroups && ctx.attrInt("stash_type", 1) == 1));
+    ctx.setOutput(0, groupNormalized(ctx, ctx.tensor(0), "num_groups", ctx.attrFloat("epsilon", 1e-5f), ctx.input(1),
+                                     ctx.input(2), ofGroups, !ofGroups && ctx.attrInt("stash_type", 1) == 1));
 }
 
 // RMSNormalization, and SimplifiedLayerNormalization as ONNX Runtime writes it.

@@ -41,6 +41,8 @@ Result<void> checkPages(ir::InferContext& ctx)
     if (!ctx.has(2) || !ctx.has(3) || ctx.type(3) != DataType::kInt32 || ctx.rank(3) != 2)
         return ctx.error("a cache in pages wants an index, and pages {}, i32 of shape [images, blocks of an image]",
                          ctx.has(3) ? ctx.describe(3) : "");
+    if (u.empty())
+        return ctx.error("the update {} must have dimensions, images first", ctx.describe(1));
     auto differ = [](ir::Dim const& p, ir::Dim const& q) { return p.isConst() && q.isConst() && !(p == q); };
     if (differ(ctx.shape(3)[0], u[0]) || (ctx.rank(2) == 1 && differ(ctx.shape(2)[0], u[0])))
         return ctx.error("the index {} and the pages {} must have numbers for each of the {} images", ctx.describe(2),

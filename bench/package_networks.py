@@ -14,10 +14,15 @@ TIMM = (
     "davit_tiny", "focalnet_tiny_srf", "inception_next_tiny", "mambaout_tiny", "starnet_s1", "shvit_s1", "nextvit_small", "swinv2_tiny_window8_256",
     "maxvit_nano_rw_256", "crossvit_9_240", "efficientformer_l1", "tiny_vit_5m_224", "gcvit_xxtiny", "mvitv2_tiny", "nest_tiny", "tf_efficientnetv2_b0",
     "mixnet_s", "hardcorenas_a", "vitamin_small_224", "beit_base_patch16_224", "eva02_tiny_patch14_224", "legacy_senet154", "densenet169", "tresnet_m",
+    "coatnet_nano_rw_224", "convmixer_768_32", "rdnet_tiny", "pit_ti_224", "twins_svt_small", "caformer_s18", "efficientformerv2_s0",
+    "swiftformer_xs", "fasternet_t0", "hgnetv2_b0", "tinynet_a", "cs3darknet_s", "resnetv2_50", "eca_nfnet_l0", "efficientnet_lite0",
+    "ghostnetv2_100", "repghostnet_100", "regnetz_b16", "gernet_s", "gmixer_12_224", "mobilenetv4_hybrid_medium", "seresnext26d_32x4d",
+    "skresnext50_32x4d", "mobileone_s0", "coat_tiny", "crossvit_tiny_240", "tf_mixnet_m", "edgenext_x_small", "convnextv2_pico", "hrnet_w18_small",
+    "spnasnet_100", "semnasnet_100", "vovnet39a", "res2next50", "dla46x_c",
 )
 TORCHVISION = ("squeezenet1_1", "shufflenet_v2_x1_0", "googlenet", "alexnet", "vgg11", "mnasnet0_5", "wide_resnet50_2", "maxvit_t", "swin_v2_t")
 SIZES = {"botnet26t_256": 256, "halonet26t": 256, "lambda_resnet26t": 256, "bat_resnext26ts": 256, "gcresnet33ts": 256, "swinv2_tiny_window8_256": 256,
-         "maxvit_nano_rw_256": 256, "crossvit_9_240": 240, "inception_resnet_v2": 299, "eva02_tiny_patch14_224": 224}
+         "maxvit_nano_rw_256": 256, "crossvit_9_240": 240, "crossvit_tiny_240": 240, "inception_resnet_v2": 299, "eva02_tiny_patch14_224": 224}
 # name: (torchvision's model, inputs)
 DENSE = {
     "deeplabv3_mobilenet": ("deeplabv3_mobilenet_v3_large", ((1, 3, 256, 256),)), "lraspp": ("lraspp_mobilenet_v3_large", ((1, 3, 320, 320),)),

@@ -82,7 +82,7 @@ Tensor quantizeLoop(ir::Node const& node, std::vector<TensorRef> const& in)
 {
     TensorRef const &x = in[0], &scale = in[1];
     int const axis = node.attrsAs<ops::quantize::Attrs>().axis;
-    if (!isFullFloat(x.type) || !isFullFloat(scale.type) || node.outputs[0]->type != DataType::kInt8)
+    if (!isFullFloat(x.type) || !isFullFloat(scale.type) || !isQuantized(node.outputs[0]->type))
         return {};
     Tensor out(DataType::kInt8, x.dims);
     auto* const y = static_cast<int8_t*>(out.data());

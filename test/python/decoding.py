@@ -2,8 +2,12 @@
 """What the plugins of decoding mean (docs/plugins.md), in NumPy: processors, draws, beam search. Shares nothing with the engine."""
 
 import math
+import os
 
 import numpy as np
+
+# Whether a Generator in FP32 has its caches in pages where nobody says so: not on a GPU.
+PAGED_BY_ITSELF = os.environ.get("TENSORWRIGHT_DEVICE") != "cuda"
 
 TEMPERATURE, TOP_P, MIN_P, REPETITION, PRESENCE, FREQUENCY, LENGTH_PENALTY = range(7)
 TOP_K, MIN_LENGTH, MAX_LENGTH, NGRAM, SEED_LOW, SEED_HIGH, STREAM, EOS, PAD, EARLY = range(10)

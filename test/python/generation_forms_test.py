@@ -79,7 +79,7 @@ def test_tokens_of_todays_exporters(form, tmp_path):
     spec = TODAY[form]()
     (tmp_path / "model.onnx").write_bytes(spec.data)
     generator, logits = tensorwright.Generator(tmp_path / "model.onnx", slots=3, capacity=32, chunk=5, cache=False), reference(spec)
-    assert "caches paged" in repr(generator)
+    assert ("caches paged" in repr(generator)) == decoding.PAGED_BY_ITSELF
     prompts = prompts_of(1, 5, 12, 1, 9, 2)
     wanted = [greedy(logits, p, NEW) for p in prompts]
     assert len({t for w in wanted for t in w}) > 3
@@ -97,7 +97,7 @@ def test_files_of_transformers(window, tmp_path):
             tensorwright.Generator(tmp_path, slots=3, capacity=32, cache=False)
         (tmp_path / "config.json").write_text(json.dumps({"sliding_window": window}))
     generator, logits = tensorwright.Generator(tmp_path, slots=3, capacity=32, chunk=5, cache=False), reference(spec)
-    assert "caches paged" in repr(generator) and generator.name == tmp_path.name
+    assert ("caches paged" in repr(generator)) == decoding.PAGED_BY_ITSELF and generator.name == tmp_path.name
     prompts = prompts_of(2, 5, 12, 1)
     wanted = [greedy(logits, p, NEW) for p in prompts]
     assert [r.tokens for r in generator.generate(prompts, max_new_tokens=NEW)] == wanted

@@ -66,7 +66,8 @@ def test_greedy(kind, form, pages, tmp_path):
     options = dict(FORMS[form])
     path = folder(tmp_path / "m", model, data=options.pop("made", Decoder.onnx)(model, **options), tokenizer=None)
     generator = tensorwright.Generator(path, slots=3, capacity=90, chunk=16, pages=pages)
-    assert type(generator.runs).__name__ == (KINDS.get(form, "Paged") if pages is None else WITHOUT_PAGES[form]) and "llama" not in repr(generator)
+    kind_of_runs = KINDS.get(form) or ("Paged" if pages is None and decoding.PAGED_BY_ITSELF else WITHOUT_PAGES[form])
+    assert type(generator.runs).__name__ == kind_of_runs and "llama" not in repr(generator)
     prompts = prompts_of(1, 3, 40, 1, 17, 70, 16)
     results = generator.generate(prompts, max_new_tokens=24)
     for prompt, result in zip(prompts, results):

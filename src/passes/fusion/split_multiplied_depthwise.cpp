@@ -28,7 +28,7 @@ int64_t filtersOfChannel(ir::Node const& conv)
 {
     auto const& a = conv.attrsAs<ops::convolution::Attrs>();
     ir::Value const &x = *conv.inputs[0], &w = *conv.inputs[1], &y = *conv.outputs[0];
-    if (x.rank() != 4 || w.rank() != 4 || !w.isConstant() || x.type != DataType::kFloat || w.type != DataType::kFloat ||
+    if (x.rank() != 4 || w.rank() != 4 || !w.isConstant() || !isFullFloat(x.type) || !isFullFloat(w.type) ||
         (hasInput(conv, 2) && !conv.inputs[2]->isConstant()) || a.groups < 2 || !w.shape[1].is(1) ||
         !x.shape[1].is(a.groups))
         return 0;

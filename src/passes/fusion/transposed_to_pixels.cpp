@@ -49,7 +49,7 @@ std::optional<PhasePlan> phasePlanOf(ir::Node const& conv)
         a.paddingMode != ops::PaddingMode::kExplicitRoundDown)
         return std::nullopt;
     ir::Value const &x = *conv.inputs[0], &w = *conv.inputs[1], &y = *conv.outputs[0];
-    if (x.rank() != 4 || w.rank() != 4 || !w.isConstant() || x.type != DataType::kFloat || w.type != DataType::kFloat ||
+    if (x.rank() != 4 || w.rank() != 4 || !w.isConstant() || !isFullFloat(x.type) || !isFullFloat(w.type) ||
         (hasInput(conv, 2) && !conv.inputs[2]->isConstant()))
         return std::nullopt;
     PhasePlan p{w.shape[0].value(), w.shape[1].value(), {}};

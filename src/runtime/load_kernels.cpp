@@ -120,7 +120,7 @@ private:
     bool isForWorkers(Task const& task) const
     {
         return !options_.cuda ||
-               (task.choice && !options_.cuda->device->allocator() &&
+               (task.choice && options_.cuda->device && !options_.cuda->device->allocator() &&
                 dynamic_cast<ops::CudaTactic const*>(findTactic(*task.step, task.choice->tactic, options_)));
     }
     // The kernel of the same step with other weights, if it reads none of those that are new.

@@ -117,6 +117,11 @@ Result<void> CheckSet::fill(ops::Problem const& p, std::span<InputAt const> give
 {
     node_ = p.node;
     isThere_ = true;
+    for (size_t i = 0; i < given.size(); ++i)
+        if (p.inputs[i].present && p.node->inputs[i] && given[i].dims.rank != p.node->inputs[i]->rank()) {
+            incomparable_ = fmt::format("input {} has no size: the layer is skipped there", i);
+            return {};
+        }
     std::vector<size_t> large; // and ours: sizes of outputs do not depend on what they hold
     for (size_t i = 0; i < given.size(); ++i) {
         ops::TensorSpec const& spec = p.inputs[i];

@@ -2,6 +2,7 @@
 #include "tune/checkers_ahead.h"
 
 #include <algorithm>
+#include <new>
 
 #include "base/format.h"
 #include "tune/check.h"
@@ -94,15 +95,26 @@ void CheckersAhead::work()
         job->bytes = expected;
         heldBytes_ += expected;
         lock.unlock();
-        auto checker = std::make_unique<Checker>(job->region.problem, *workers_, job->region.points);
-        checker->makeSets();
-        int64_t const bytes = checker->bytes();
+        std::unique_ptr<Checker> checker = makeChecker(job->region);
+        int64_t const bytes = checker ? checker->bytes() : 0;
         lock.lock();
         heldBytes_ += bytes - expected;
         job->bytes = bytes;
         job->checker = std::move(checker);
-        job->state = State::kDone;
+        job->state = job->checker ? State::kDone : State::kGone;
         changed_.notify_all();
+    }
+}
+
+// Null: there was not enough memory. Who asks for it will see.
+std::unique_ptr<Checker> CheckersAhead::makeChecker(Region const& region) const
+{
+    try {
+        auto checker = std::make_unique<Checker>(region.problem, *workers_, region.points);
+        checker->makeSets();
+        return checker;
+    } catch (std::bad_alloc const&) {
+        return nullptr;
     }
 }
 

@@ -52,6 +52,7 @@ private:
     };
     struct Job;
     void work();
+    std::unique_ptr<Checker> makeChecker(Region const& region) const;
 
     std::mutex mutex_;
     std::condition_variable changed_;

@@ -84,7 +84,8 @@ def test_half(form, precision, tmp_path):
     model = Decoder("llama", seed=21)
     path = folder(tmp_path / "m", model, data=halved(model, **FORMS[form]), tokenizer=None)
     generator = tensorwright.Generator(path, slots=3, capacity=90, chunk=16, precision=precision)
-    assert type(generator.runs).__name__ == {"no mask": "Growing"}.get(form, "Slots")  # in pages only if they are asked for
+    if decoding.PAGED_BY_ITSELF:  # a CPU, whose caches in FP16 are in pages only if they are asked for
+        assert type(generator.runs).__name__ == {"no mask": "Growing"}.get(form, "Slots")
     if form == "no mask":
         generator = tensorwright.Generator(path, slots=3, capacity=90, chunk=16, precision=precision, pages=18)
         assert type(generator.runs).__name__ == "Paged"

@@ -107,7 +107,7 @@ void cases(CaseList& list)
     slice("pad_channels_fill", f32({2, 3, 4}), {0, -1, 0}, {2, 5, 4}, {1, 1, 1}, Mode::kFill);
     for (DataType t : {DataType::kFloat, DataType::kInt8}) { // images by pixels
         CaseInput const image = input(t, {2, 20, 4, 5});
-        std::string const type = wordOf(t);
+        std::string const type = nameOf(t);
         std::vector<CaseInput> const seven{absent(), absent(), absent(), input(t, {}, {7})};
         slice("channels_added_" + type, image, {0, 0, 0, 0}, {2, 37, 4, 5}, {1, 1, 1, 1}, Mode::kFill);
         slice("channels_around_" + type, image, {0, -3, -1, 1}, {2, 40, 6, 3}, {1, 1, 1, 2}, Mode::kFill, {}, seven);

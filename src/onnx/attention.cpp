@@ -72,18 +72,16 @@ ITensor& repeatedHeads(ImportContext& ctx, ITensor& x, int64_t times)
     return ctx.reshape(apart, Sizes{s[0], Size(s[1].value * times), s[2], s[3]});
 }
 
-ITensor& softmax(ImportContext& ctx, ITensor& scores, ITensor* sinks)
+// Over the keys, beside one more score of each head, where there are sinks.
+ITensor& softmaxBeside(ImportContext& ctx, ITensor& scores, ITensor* sinks)
 {
-    if (!sinks) {
-        auto& layer = ctx.added(ctx.network().addSoftMax(scores));
-        layer.setAxes(1u << 3);
-        return ctx.out(layer);
-    }
+    if (!sinks)
+        return softmax(ctx, scores, 3);
     Sizes size = ctx.sizesOf(scores);
     Size const keys = size[3];
     size[3] = Size(1);
     ITensor& column = ctx.expand(ctx.unsqueeze(ctx.cast(*sinks, scores.getType()), {0, 2, 3}), size);
-    ITensor& weights = softmax(ctx, ctx.concat({&scores, &column}, 3), nullptr);
+    ITensor& weights = softmax(ctx, ctx.concat({&scores, &column}, 3), 3);
     size[3] = keys;
     return ctx.slice(weights, Sizes(4, Size(0)), size, Sizes(4, Size(1)));
 }
@@ -113,7 +111,7 @@ ITensor& attended(ImportContext& ctx, ITensor& q, ITensor& k, ITensor& v, Attent
     if (rule.added)
         scores = &ctx.elementwise(*scores, *rule.added, Op::kSUM);
     show(ScoreStage::kMasked, *scores);
-    ITensor* weights = &softmax(ctx, ctx.cast(*scores, rule.softmaxType), rule.sinks);
+    ITensor* weights = &softmaxBeside(ctx, ctx.cast(*scores, rule.softmaxType), rule.sinks);
     if (rule.mayHideAll && !rule.sinks) // where nothing is left the result is 0, not 0 / 0
         weights = &ctx.select(ctx.elementwise(*weights, *weights, Op::kEQUAL), *weights, ctx.scalarLike(0, *weights));
     weights = &ctx.cast(*weights, type);

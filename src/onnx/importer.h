@@ -46,6 +46,7 @@ void importPlugin(ImportContext& ctx, tw_onnx::NodeProto const& node, nvinfer1::
 // compared with the data and each other.
 void scatterReduced(ImportContext& ctx, nvinfer1::ScatterMode mode, std::string const& reduction);
 
+ITensor& softmax(ImportContext& ctx, ITensor& x, int axis);
 ITensor& logSoftmax(ImportContext& ctx, ITensor& x, int axis);
 
 // x convolved with w by the node's attributes, but in this window.
@@ -72,6 +73,11 @@ Normalized rmsNormalized(ImportContext& ctx, ITensor& x, int first, float epsilo
 // GroupNormalization of x [N, C, ..], C known, by as many groups as the attribute says; gamma and beta: [C], or with `ofGroups` [groups].
 ITensor& groupNormalized(ImportContext& ctx, ITensor& x, char const* groupsAttr, float epsilon, Value const& gamma,
                          Value const& beta, bool ofGroups, bool inFloat);
+
+// x plus the node's input, where it has that one.
+ITensor& plusInput(ImportContext& ctx, ITensor& x, int input);
+// x [.., n] from `begin` on, `count` of its last dimension.
+ITensor& columns(ImportContext& ctx, ITensor& x, int64_t begin, int64_t count);
 
 // x sigmoid(alpha x), 0.5 x (1 + erf(x / sqrt 2)), and the latter with a tanh that is near to it.
 ITensor& swish(ImportContext& ctx, ITensor& x, float alpha);

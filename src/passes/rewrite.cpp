@@ -27,6 +27,13 @@ ir::Node* onlyProducer(ir::Graph const& g, ir::Value const* v)
     return v->producer;
 }
 
+ir::Value* constantWith(ir::Graph& g, ir::Value const& like, DataType type, Extents const& dims, BlobPtr data)
+{
+    auto c = std::make_shared<ir::Constant>(*like.constant);
+    c->data = std::move(data);
+    return g.addConstant(like.name, type, dims, std::move(c));
+}
+
 bool isLoop(ir::Node const& n)
 {
     return n.op->regions == ir::RegionKind::kLoop;

@@ -54,6 +54,9 @@ Result<bool> rewriteEach(ir::Graph& g, Wanted const& wanted, Change const& chang
 }
 bool isLoop(ir::Node const& n);
 
+// A constant like another, of other elements.
+ir::Value* constantWith(ir::Graph& g, ir::Value const& like, DataType type, Extents const& dims, BlobPtr data);
+
 // Whether the user's wishes let `first` and the node that reads it become one: precision and device are those of either
 // or the same, the type between them is as it was made, or was to be narrower than FP32.
 bool canJoin(ir::Node const& first, ir::Node const& second);

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <vector>
 
-#include "base/element.h"
 #include "base/transpose.h"
 #include "ops/concatenation/op.h"
 #include "ops/elementwise/op.h"
@@ -121,12 +120,8 @@ Tensor identity(ir::Node const& n, std::vector<TensorRef> const& in)
     if (!isFullFloat(in[0].type) || !isNarrowFloat(type))
         return {};
     Tensor out(type, in[0].dims);
-    auto const* x = in[0].as<float>();
-    withNarrow(type, [&](auto element) {
-        auto* y = static_cast<decltype(element)*>(out.data());
-        for (int64_t i = 0, count = y ? out.count() : 0; i < count; ++i)
-            storeElement(y[i], x[i]);
-    });
+    if (out.data())
+        ops::storeFloats(type, out.data(), 0, out.count(), in[0].as<float>());
     return out;
 }
 

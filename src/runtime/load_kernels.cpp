@@ -119,9 +119,13 @@ private:
     // mind threads: plugins, and an allocator.
     bool isForWorkers(Task const& task) const
     {
-        return !options_.cuda ||
-               (task.choice && options_.cuda->device && !options_.cuda->device->allocator() &&
-                dynamic_cast<ops::CudaTactic const*>(findTactic(*task.step, task.choice->tactic, options_)));
+        if (!options_.cuda)
+            return true;
+        auto const isChosen = [&](ops::Tactic const* t) {
+            return t->id() == task.choice->tactic && dynamic_cast<ops::CudaTactic const*>(t);
+        };
+        return task.choice && options_.cuda->device && !options_.cuda->device->allocator() &&
+               std::ranges::any_of(task.step->node->op->tactics(true), isChosen);
     }
     // The kernel of the same step with other weights, if it reads none of those that are new.
     static bool takeOver(LoadedStep& step, LoadedStep const& like)

@@ -27,6 +27,15 @@ inline void store(float* p, V v)
 {
     __builtin_memcpy(p, &v, sizeof(V));
 }
+// a b + c, rounded once.
+inline V sumOfProduct(V a, V b, V c)
+{
+#if TW_FLOATS == 16
+    return V(_mm512_fmadd_ps(__m512(a), __m512(b), __m512(c)));
+#else
+    return V(_mm256_fmadd_ps(__m256(a), __m256(b), __m256(c)));
+#endif
+}
 
 // exp(v) for v <= 0, or NaN: 2^n (1 + f P(f)), |f| <= 1/2, relative error of the polynomial below 1e-7. 0 from -127 ln 2
 // on.

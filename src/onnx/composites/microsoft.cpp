@@ -8,11 +8,6 @@ namespace {
 
 using Op = nvinfer1::ElementWiseOperation;
 
-ITensor& plusInput(ImportContext& ctx, ITensor& x, int input)
-{
-    return ctx.hasInput(input) ? ctx.elementwise(x, ctx.cast(ctx.tensor(input), x.getType()), Op::kSUM) : x;
-}
-
 ITensor& timesInput(ImportContext& ctx, ITensor& x, int input)
 {
     return ctx.elementwise(x, ctx.cast(ctx.tensor(input), x.getType()), Op::kPROD);
@@ -118,6 +113,11 @@ constexpr char const* kSearch = "a search over a decoder cannot be imported; imp
                                 "with GenerateSample or BeamStep";
 
 } // namespace
+
+ITensor& plusInput(ImportContext& ctx, ITensor& x, int input)
+{
+    return ctx.hasInput(input) ? ctx.elementwise(x, ctx.cast(ctx.tensor(input), x.getType()), Op::kSUM) : x;
+}
 
 void register_composites_microsoft(ImporterMap& map)
 {

@@ -76,14 +76,9 @@ ITensor& fusedProduct(ImportContext& ctx)
     return scaled(ctx, y, ctx.attrFloat("alpha", 1));
 }
 
-ITensor& withInput(ImportContext& ctx, ITensor& x, int input)
-{
-    return ctx.hasInput(input) ? ctx.elementwise(x, ctx.cast(ctx.tensor(input), x.getType()), Op::kSUM) : x;
-}
-
 void importGemmFastGelu(ImportContext& ctx)
 {
-    ctx.setOutput(0, tanhGelu(ctx, withInput(ctx, multiplied(ctx, ctx.tensor(0), ctx.tensor(1)), 2)));
+    ctx.setOutput(0, tanhGelu(ctx, plusInput(ctx, multiplied(ctx, ctx.tensor(0), ctx.tensor(1)), 2)));
 }
 
 // ---- convolutions
@@ -98,7 +93,7 @@ ITensor& convolvedByNode(ImportContext& ctx, ITensor& x, Value const& w)
 
 void importFusedConv(ImportContext& ctx)
 {
-    ITensor& y = withInput(ctx, convolvedByNode(ctx, ctx.tensor(0), ctx.asWeights(ctx.input(1))), 3);
+    ITensor& y = plusInput(ctx, convolvedByNode(ctx, ctx.tensor(0), ctx.asWeights(ctx.input(1))), 3);
     ctx.setOutput(0, activated(ctx, y, ctx.attrString("activation", ""), ctx.attrFloats("activation_params")));
 }
 
@@ -140,7 +135,7 @@ void importSkipGroupNorm(ImportContext& ctx)
     ITensor* skip = &ctx.cast(ctx.tensor(3), x.getType());
     if (skip->getDimensions().nbDims == 2)
         skip = &ctx.unsqueeze(*skip, {1, 2});
-    ITensor& sum = withInput(ctx, ctx.elementwise(x, *skip, Op::kSUM), 4);
+    ITensor& sum = plusInput(ctx, ctx.elementwise(x, *skip, Op::kSUM), 4);
     ctx.setOutput(0, groupNorm(ctx, sum));
     if (ctx.wantsOutput(1))
         ctx.setOutput(1, sum);
@@ -149,30 +144,23 @@ void importSkipGroupNorm(ImportContext& ctx)
 // The first half of the columns times gelu of the second.
 void importBiasSplitGelu(ImportContext& ctx)
 {
-    ITensor& x = withInput(ctx, ctx.tensor(0), 1);
+    ITensor& x = plusInput(ctx, ctx.tensor(0), 1);
     Dims const d = x.getDimensions();
     int const last = d.nbDims - 1;
     if (last < 0 || d.d[last] < 2 || d.d[last] % 2 != 0)
         ctx.invalid(fmt::format("its input has shape {}; a known, even number of columns is possible", describe(d)));
-    auto half = [&](int64_t begin) -> ITensor& {
-        Sizes start(size_t(d.nbDims), Size(0)), size = ctx.sizesOf(x);
-        start.back() = Size(begin);
-        size.back() = Size(d.d[last] / 2);
-        return ctx.slice(x, start, size, Sizes(size.size(), Size(1)));
-    };
-    ctx.setOutput(0, ctx.elementwise(half(0), gelu(ctx, half(d.d[last] / 2)), Op::kPROD));
+    int64_t const half = d.d[last] / 2;
+    ctx.setOutput(0, ctx.elementwise(columns(ctx, x, 0, half), gelu(ctx, columns(ctx, x, half, half)), Op::kPROD));
 }
 
 void importBiasSoftmax(ImportContext& ctx)
 {
-    ITensor& x = withInput(ctx, ctx.tensor(0), 1);
+    ITensor& x = plusInput(ctx, ctx.tensor(0), 1);
     int const rank = x.getDimensions().nbDims, axis = ctx.axis(ctx.attrInt("axis", 1), rank);
     ctx.check(axis == rank - 1, fmt::format("a softmax over dimensions {} to {} at once cannot be imported; over the "
                                             "last one it can",
                                             axis, rank - 1));
-    auto& softmax = ctx.added(ctx.network().addSoftMax(x));
-    softmax.setAxes(1u << axis);
-    ctx.setOutput(0, ctx.out(softmax));
+    ctx.setOutput(0, softmax(ctx, x, axis));
 }
 
 } // namespace
@@ -189,7 +177,7 @@ void register_composites_microsoft_fused(ImporterMap& map)
     add("NhwcConv", importNhwcConv);
     add("GroupNorm", [](ImportContext& ctx) { ctx.setOutput(0, groupNorm(ctx, ctx.tensor(0))); });
     add("SkipGroupNorm", importSkipGroupNorm);
-    add("BiasAdd", [](ImportContext& ctx) { ctx.setOutput(0, withInput(ctx, withInput(ctx, ctx.tensor(0), 1), 2)); });
+    add("BiasAdd", [](ImportContext& ctx) { ctx.setOutput(0, plusInput(ctx, plusInput(ctx, ctx.tensor(0), 1), 2)); });
     add("BiasSplitGelu", importBiasSplitGelu);
     add("BiasSoftmax", importBiasSoftmax);
 }

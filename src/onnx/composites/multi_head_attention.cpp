@@ -19,15 +19,6 @@ int64_t headsOf(ImportContext& ctx)
     return heads;
 }
 
-// x [.., n] from `begin` on, `count` of its last dimension.
-ITensor& columns(ImportContext& ctx, ITensor& x, int64_t begin, int64_t count)
-{
-    Sizes size = ctx.sizesOf(x), from(size.size(), Size(0));
-    from.back() = Size(begin);
-    size.back() = Size(count);
-    return ctx.slice(x, from, size, Sizes(size.size(), Size(1)));
-}
-
 // x [.., n, ..] at index i of the axis, without it.
 ITensor& oneOf(ImportContext& ctx, ITensor& x, int axis, int64_t i)
 {
@@ -286,6 +277,14 @@ void importQAttention(ImportContext& ctx)
 }
 
 } // namespace
+
+ITensor& columns(ImportContext& ctx, ITensor& x, int64_t begin, int64_t count)
+{
+    Sizes size = ctx.sizesOf(x), from(size.size(), Size(0));
+    from.back() = Size(begin);
+    size.back() = Size(count);
+    return ctx.slice(x, from, size, Sizes(size.size(), Size(1)));
+}
 
 void register_composites_multi_head_attention(ImporterMap& map)
 {

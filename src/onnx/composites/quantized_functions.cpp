@@ -70,9 +70,7 @@ void importQLinearSoftmax(ImportContext& ctx)
     importQLinearFunction(ctx, [&](ITensor& x) -> ITensor& {
         int const rank = x.getDimensions().nbDims, axis = ctx.axis(ctx.attrInt("axis", isOld ? 1 : -1), rank);
         ctx.check(!isOld || axis == rank - 1, "a softmax over several axes cannot be imported");
-        auto& layer = ctx.added(ctx.network().addSoftMax(x));
-        layer.setAxes(1u << axis);
-        return ctx.out(layer);
+        return softmax(ctx, x, axis);
     });
 }
 

@@ -47,16 +47,6 @@ inline V loadKeys(int8_t const* p)
 #endif
 }
 
-// a b + c, rounded once: half of the instructions of sums of products, of which this is the most.
-inline V fused(V a, V b, V c)
-{
-#if TW_FLOATS == 16
-    return V(_mm512_fmadd_ps(__m512(a), __m512(b), __m512(c)));
-#else
-    return V(_mm256_fmadd_ps(__m256(a), __m256(b), __m256(c)));
-#endif
-}
-
 // Lane i of the result: the sum of a[i]'s elements. a is spoilt.
 inline V sumsOfAll(V (&a)[kFloats])
 {
@@ -180,7 +170,7 @@ void scoresOf(FewRows const& f, int64_t row, int64_t first, int64_t n)
             for (int c = 0; c < kKeys; ++c) {
                 V const x = loadKeys(key[c] + d);
                 for (int r = 0; r < kRows; ++r)
-                    sum[r * kKeys + c] = fused(of[r], x, sum[r * kKeys + c]);
+                    sum[r * kKeys + c] = sumOfProduct(of[r], x, sum[r * kKeys + c]);
             }
         }
         V const all = sumsOfAll(sum);
@@ -266,7 +256,7 @@ void addValues(FewRows const& f, int64_t row, int64_t first, int64_t n, int64_t 
         for (int i = 0; i < kVectors; ++i) {
             V const x = loadKeys(of + i * kFloats);
             for (int r = 0; r < kRows; ++r)
-                sum[r][i] = fused(V{} + w[r * kKeyBlock + j], x, sum[r][i]);
+                sum[r][i] = sumOfProduct(V{} + w[r * kKeyBlock + j], x, sum[r][i]);
         }
     };
     if constexpr (kWhere == Where::kTable)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of steps.h, written once with the compiler's vector types and compiled into each instruction set's
 // namespace. For the ISA files alone, which define TW_ISA (the namespace) and TW_FLOATS (in a vector).
-#include <immintrin.h>
-
+#include "kernels/cpu/float_vectors.h"
 #include "ops/recurrence/steps.h"
 
 namespace tw::TW_ISA {
@@ -11,20 +10,6 @@ namespace {
 
 using ops::recurrence::Step;
 
-constexpr int kFloats = TW_FLOATS;
-using V [[gnu::vector_size(TW_FLOATS * 4)]] = float;
-using I [[gnu::vector_size(TW_FLOATS * 4)]] = int;
-
-inline V load(float const* p)
-{
-    V v;
-    __builtin_memcpy(&v, p, sizeof(V));
-    return v;
-}
-inline void store(float* p, V v)
-{
-    __builtin_memcpy(p, &v, sizeof(V));
-}
 // sum += a b, in place: the compiler would choose forms that overwrite a factor, and copy sums from register to register.
 inline void addProduct(V& sum, V a, V b)
 {
@@ -34,10 +19,6 @@ inline void addProduct(V& sum, V a, V b)
 inline V spread(float v) // of a number in memory: a load, no shuffle
 {
     return V(_mm512_set1_ps(v));
-}
-inline V sumOfProduct(V a, V b, V c) // a b + c
-{
-    return V(_mm512_fmadd_ps(__m512(a), __m512(b), __m512(c)));
 }
 // NaN of b stays.
 inline V largest(V a, V b)
@@ -58,10 +39,6 @@ inline V inverse(V d)
 inline V spread(float v)
 {
     return V(_mm256_set1_ps(v));
-}
-inline V sumOfProduct(V a, V b, V c)
-{
-    return V(_mm256_fmadd_ps(__m256(a), __m256(b), __m256(c)));
 }
 inline V largest(V a, V b)
 {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/round.h"
 #include "ops/resize/cpu_taps.h"
 
 namespace tw::ops::resize {
@@ -87,7 +88,7 @@ Result<void> runPlanes(ir::Node const& node, kernels::ChannelsLastKernels const&
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
     int const rank = x.dims.rank;
     int64_t const height = x.dims[rank - 2], width = x.dims[rank - 1], outH = y.dims[rank - 2], outW = y.dims[rank - 1];
-    int64_t const planes = y.dims.volume(0, rank - 2), bands = (outH + kBandRows - 1) / kBandRows;
+    int64_t const planes = y.dims.volume(0, rank - 2), bands = divideUp(outH, kBandRows);
     auto* weights = static_cast<float*>(args.workspace);
     auto* indices = reinterpret_cast<int32_t*>(weights + (outH + outW) * kMaxTaps);
     TapTable<float> const rows{indices, weights}, columns{indices + outH * kMaxTaps, weights + outH * kMaxTaps};

@@ -6,6 +6,13 @@ namespace tw::onnx {
 
 // d - log(sum of exp(d)) with d = x - max: the logarithm of a softmax that has become zero would be -inf. Each d is
 // made where it is read, so that neither reaches memory.
+ITensor& softmax(ImportContext& ctx, ITensor& x, int axis)
+{
+    auto& layer = ctx.added(ctx.network().addSoftMax(x));
+    layer.setAxes(1u << axis);
+    return ctx.out(layer);
+}
+
 ITensor& logSoftmax(ImportContext& ctx, ITensor& x, int axis)
 {
     ITensor& largest = ctx.reduce(x, nvinfer1::ReduceOperation::kMAX, {axis}, true);
@@ -20,13 +27,6 @@ namespace {
 using nvinfer1::ElementWiseOperation;
 using nvinfer1::ReduceOperation;
 using nvinfer1::UnaryOperation;
-
-ITensor& softmax(ImportContext& ctx, ITensor& x, int axis)
-{
-    auto& layer = ctx.added(ctx.network().addSoftMax(x));
-    layer.setAxes(1u << axis);
-    return ctx.out(layer);
-}
 
 void importWith(ImportContext& ctx, ITensor& (*make)(ImportContext&, ITensor&, int))
 {

@@ -68,6 +68,12 @@ bool hasRowsFirst(ir::Node const& shuffle)
            (!a.hasReshape && a.secondTranspose == wanted && a.firstTranspose.empty());
 }
 
+bool joinsHeads(ir::Shape const& four, ir::Shape const& three)
+{
+    return four.size() == 4 && three.size() == 3 && four[0] * four[1] == three[0] && four[2] == three[1] &&
+           four[3] == three[2];
+}
+
 ir::Shape beforeTranspose(ir::Node const& shuffle)
 {
     return unpermuted(shuffle.outputs[0]->shape, shuffle.attrsAs<ops::shuffle::Attrs>().secondTranspose);

@@ -37,6 +37,8 @@ ir::Value* scaledBy(ir::Node const* n, recipe::Recipes const* refit, double& sca
 
 // Whether a shuffle after the last product makes [S, B, heads, size] of what that makes, whatever it does behind that.
 bool hasRowsFirst(ir::Node const& shuffle);
+// Whether `three` is `four` with its first two dimensions as one: sequences and heads.
+bool joinsHeads(ir::Shape const& four, ir::Shape const& three);
 // The shape of a shuffle's result before its second transpose.
 ir::Shape beforeTranspose(ir::Node const& shuffle);
 

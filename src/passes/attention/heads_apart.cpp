@@ -27,12 +27,6 @@ namespace {
 
 using ir::Dim, ir::Shape, ir::Value;
 
-bool isJoined(Shape const& four, Shape const& three)
-{
-    return four.size() == 4 && three.size() == 3 && four[0] * four[1] == three[0] && four[2] == three[1] &&
-           four[3] == three[2];
-}
-
 // What `v` repeats for all sequences, [heads,M,N] -> [B heads,M,N]; null: it is something else.
 Value* repeatedBy(Value const* v, Dim const& heads)
 {
@@ -59,8 +53,9 @@ ir::Node const* joinOf(Value const* v)
         return nullptr;
     auto const& a = n->attrsAs<ops::shuffle::Attrs>();
     bool const staysInFront = a.secondTranspose.empty() || a.secondTranspose[0] == 0;
-    return staysInFront && isJoined(ir::permuted(n->inputs[0]->shape, a.firstTranspose), beforeTranspose(*n)) ? n
-                                                                                                              : nullptr;
+    return staysInFront && joinsHeads(ir::permuted(n->inputs[0]->shape, a.firstTranspose), beforeTranspose(*n))
+               ? n
+               : nullptr;
 }
 
 bool isKnown(ir::Node const& n)
@@ -150,7 +145,7 @@ private:
             !n.attrsAs<ops::shuffle::Attrs>().firstTranspose.empty())
             return false;
         Shape const four = beforeTranspose(n);
-        return isJoined(four, n.inputs[0]->shape) && four[0] == batch_ && four[1] == heads_;
+        return joinsHeads(four, n.inputs[0]->shape) && four[0] == batch_ && four[1] == heads_;
     }
 
     bool undone()

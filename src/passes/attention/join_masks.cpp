@@ -177,8 +177,7 @@ private:
         ir::Shape const &from = n.inputs[0]->shape, &to = n.outputs[0]->shape;
         if (!mask || from == to)
             return mask;
-        if (from.size() != 3 || to.size() != 4 || !(to[0] * to[1] == from[0]) || !(to[2] == from[1]) ||
-            !(to[3] == from[2]))
+        if (!joinsHeads(to, from))
             return none;
         ir::Shape const& m = mask->shape;
         ir::Shape const wanted{m[0].is(1) ? ir::Dim(1) : to[0], m[0].is(1) ? ir::Dim(1) : to[1], m[1], m[2]};

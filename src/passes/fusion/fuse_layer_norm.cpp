@@ -9,9 +9,8 @@
 // with gamma and beta before or after the second, and e may have become nothing; the node then reads and makes f16.
 // Means are over any dimensions; gamma and beta are constants with a number for each place of a set, or for each
 // position in one dimension. A group norm reshapes x to this and back, or on to another shape, with gamma and beta inside or
-// after. Expects
-// Form::kCanonical. Stands in front of the fusions that would take single nodes of the pattern. Leaves alone: values
-// inside that others read, wishes of the user that differ.
+// after. Expects Form::kCanonical. Stands in front of the fusions that would take single nodes of the pattern. Leaves alone:
+// values inside that others read, wishes of the user that differ.
 #include <algorithm>
 #include <cmath>
 
@@ -396,9 +395,7 @@ ir::Value* weightVector(ir::Graph& g, ir::Value& row, DataType type, PassContext
         if (to.ref().get(i) != from.get(i))
             return nullptr;
     }
-    auto c = std::make_shared<ir::Constant>(*row.constant);
-    c->data = Blob::copy(to.data(), size_t(to.ref().sizeBytes()));
-    return g.addConstant(row.name, type, from.dims, std::move(c));
+    return constantWith(g, row, type, from.dims, Blob::copy(to.data(), size_t(to.ref().sizeBytes())));
 }
 
 // With the conversions on both sides, or between them.

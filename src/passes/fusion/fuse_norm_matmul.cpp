@@ -185,13 +185,6 @@ struct Fusion
     std::vector<ir::Value*> inputs;
 };
 
-ir::Value* constant(ir::Graph& g, ir::Value const& like, std::string const& name, Extents const& dims, BlobPtr data)
-{
-    auto c = std::make_shared<ir::Constant>(*like.constant);
-    c->data = std::move(data);
-    return g.addConstant(name, kType, dims, std::move(c));
-}
-
 // Null inputs: the weights cannot take gamma and beta.
 Result<Fusion> prepare(ir::Graph& g, PassContext const& ctx, ir::Node const& norm, ir::Node& product)
 {
@@ -212,12 +205,13 @@ Result<Fusion> prepare(ir::Graph& g, PassContext const& ctx, ir::Node const& nor
     out.inputs = product.inputs;
     out.inputs[0] = norm.inputs[0];
     if (matrix)
-        out.inputs[1] = constant(g, w, w.name, ir::extentsOf(w.shape), std::move(matrix));
+        out.inputs[1] = constantWith(g, w, kType, ir::extentsOf(w.shape), std::move(matrix));
     if (bias) {
         ir::Value const* const old = weights.bias();
         out.inputs.resize(std::max<size_t>(out.inputs.size(), Epilogue::kBias + 1));
-        ir::Value* const made =
-            constant(g, old ? *old : w, old ? old->name : w.name + ".bias", {weights.columns()}, std::move(bias));
+        ir::Value* const made = constantWith(g, old ? *old : w, kType, {weights.columns()}, std::move(bias));
+        if (!old)
+            made->name = w.name + ".bias";
         out.inputs[Epilogue::kBias] = made;
     }
     return out;

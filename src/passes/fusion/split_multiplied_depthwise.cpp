@@ -59,9 +59,8 @@ Result<ir::Value*> filterRows(ir::Graph& g, ir::Value const& v, int64_t first, i
     a.stride[0] = step;
     recipe::Computation c(recipes);
     TW_ASSIGN(ir::Value * y, c.add(ops::slice::def(), a, {c.take(v)}));
-    auto made = std::make_shared<ir::Constant>(*v.constant);
-    TW_SET(made->data, c.finish(y));
-    return g.addConstant(v.name, v.type, dims, std::move(made));
+    TW_ASSIGN(BlobPtr data, c.finish(y));
+    return constantWith(g, v, v.type, dims, std::move(data));
 }
 
 Result<bool> splitFilters(ir::Graph& g, ir::Node& conv, PassContext const& ctx)

@@ -125,16 +125,12 @@ Result<bool> toPixels(ir::Graph& g, ir::Node& conv, PassContext const& ctx)
     auto const& [h, v] = p->axes;
     ir::Value const& w = *conv.inputs[1];
     TW_ASSIGN(BlobPtr kernel, phaseKernel(*p, w, ctx.recipes));
-    auto constant = [&](ir::Value const& of, Extents const& dims, BlobPtr const& blob) {
-        auto c = std::make_shared<ir::Constant>(*of.constant);
-        c->data = blob;
-        return g.addConstant(of.name, of.type, dims, std::move(c));
-    };
-    std::vector<ir::Value*> in{conv.inputs[0], constant(w, {p->channels(), p->c, h.taps, v.taps}, kernel)};
+    Extents const dims{p->channels(), p->c, h.taps, v.taps};
+    std::vector<ir::Value*> in{conv.inputs[0], constantWith(g, w, w.type, dims, std::move(kernel))};
     if (hasInput(conv, 2)) {
         ir::Value const& b = *conv.inputs[2];
         TW_ASSIGN(BlobPtr bias, phaseBias(*p, b, ctx.recipes));
-        in.push_back(constant(b, {p->channels()}, bias));
+        in.push_back(constantWith(g, b, b.type, {p->channels()}, std::move(bias)));
     }
     ops::convolution::Attrs a = ops::convolution::Attrs::plain(2);
     for (size_t i = 0; i < 2; ++i) {

@@ -24,9 +24,7 @@ ir::Value* inFloat(ir::Graph& g, ir::Value const& v)
     TensorRef const from = elementsOf(&v);
     Tensor to(DataType::kFloat, from.dims);
     copyElements(from, to.ref());
-    auto c = std::make_shared<ir::Constant>(*v.constant);
-    c->data = Blob::copy(to.data(), size_t(from.count() * sizeOf(DataType::kFloat)));
-    return g.addConstant(v.name, DataType::kFloat, from.dims, std::move(c));
+    return constantWith(g, v, DataType::kFloat, from.dims, Blob::copy(to.data(), size_t(to.ref().sizeBytes())));
 }
 
 // Limited to what `type` holds, and rounded.

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keys of elements: of two, the larger one comes first in the result. No two elements of a slice have the same; 0 is none.
+//   bool kLargest
+#pragma once
+
+#include "kernels/cuda/common/prelude.cuh"
+
+namespace tw::ops::topk {
+
+// NaN is larger than all, 0 and -0 are equal, and of equal elements the lower index comes first.
+TW_INLINE u64 keyOf(float v, u32 index)
+{
+    u32 const given = __float_as_uint(v), bits = v != v ? 0x7fffffffu : given << 1 == 0 ? 0 : given;
+    u32 const order = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+    return u64(kLargest ? order : ~order) << 32 | (0xffffffffu - index);
+}
+TW_INLINE u32 indexOf(u64 key)
+{
+    return 0xffffffffu - u32(key);
+}
+
+} // namespace tw::ops::topk

@@ -55,8 +55,6 @@ extern Algorithm const kMmaNchw;
 extern Algorithm const kStem;
 // A first layer of i8: up to 4 channels, x linear.
 extern Algorithm const kStemInt8;
-// Over three axes, few channels or filters, no strides: pixels stay in shared memory. Compute capability 8.0. FP16.
-extern Algorithm const kVolume;
 // Each channel by itself, 8 of them (FP32: 4) for each thread.
 extern Algorithm const kDepthwise;
 // The same of i8: small windows.
@@ -65,6 +63,9 @@ extern Algorithm const kDepthwiseInt8;
 extern Algorithm const kDepthwiseStrips;
 // The same from tiles in shared memory, each pixel read once: large images. Compute capability 8.0.
 extern Algorithm const kDepthwiseTile;
+
+// Over two and three axes, few channels or filters, no strides: pixels stay in shared memory. Compute capability 8.0. FP16.
+extern Algorithm const kPatch;
 
 // --- transposed or not ---
 

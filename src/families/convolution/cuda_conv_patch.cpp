@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions over three axes with few channels or filters, FP16: tiles of x with their borders in shared memory.
+// Convolutions over two or three axes with few channels or filters, FP16: tiles of x with their borders in shared memory.
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "families/convolution/cuda_conv_f16.h"
-#include "families/convolution/cuda_conv_volume_params.h"
+#include "families/convolution/cuda_conv_patch_params.h"
 #include "kernels/cuda/common/generate.h"
 #include "kernels/cuda/common/tensor_map.h"
 
 namespace tw::ops::conv_f16 {
 
-namespace volume {
+namespace patch {
 namespace {
 
 using cuda::ceilDiv;
 
-constexpr int64_t kTileW = 16, kMostShared = 112 * 1024;           // so that two blocks fit a multiprocessor
-constexpr int64_t kMostWindow = 7, kMostTaps = 125, kMostRows = 4; // rows: of 16 outputs, of a warp
+constexpr int64_t kTileW = 16, kMostShared = 112 * 1024;            // so that two blocks fit a multiprocessor
+constexpr int64_t kMostWindow = 11, kMostTaps = 125, kMostRows = 4; // rows: of 16 outputs, of a warp
+constexpr int64_t kMostPlaneFilters = 16,
+                  kMostPlaneChannels = 8; // more of both over two axes: products fill their tiles
 constexpr size_t kMostConfigs = 4;
 
 // A config's numbers.
@@ -97,9 +99,11 @@ std::vector<Config> configs(Problem const& p, Arithmetic)
     if (isEmpty(g))
         return {{1, 4, 16, 1, 4}};
     int const multiprocessors = p.target.cuda->multiprocessors;
-    constexpr int64_t kTiles[][2] = {{4, 8}, {2, 8}, {2, 4}, {1, 8}, {1, 4}};
+    constexpr int64_t kTiles[][2] = {{4, 8}, {2, 8}, {2, 4}, {1, 16}, {1, 8}, {1, 4}};
     std::vector<std::pair<double, Config>> all;
-    for (auto const& tile : kTiles)
+    for (auto const& tile : kTiles) {
+        if (p.inputs[1].dims.rank == 4 ? tile[0] > 1 : tile[1] > 8)
+            continue;
         for (int64_t const tileN : {8, 16, 32, 64})
             for (int64_t const units : {1, 2, 3, 4, 6, 8}) {
                 bool const hasFew = units < unitsOf(g) && units < 4; // passes for so little
@@ -111,6 +115,7 @@ std::vector<Config> configs(Problem const& p, Arithmetic)
                 if (rows / c[kWarps] <= most && !misfit(largest, c))
                     all.emplace_back(estimate(g, c, multiprocessors), c);
             }
+    }
     std::ranges::stable_sort(all, {}, [](auto const& a) { return a.first; });
     std::vector<Config> list;
     for (auto const& a : all)
@@ -124,8 +129,9 @@ Support supports(Problem const& p, Arithmetic a)
     TW_SUPPORTS(needsSm80(p));
     TensorSpec const &x = p.inputs[0], &w = p.inputs[1];
     DataType const type = typeOf(p, a);
-    if (w.dims.rank != 5 || p.node->attrsAs<convolution::Attrs>().kind() != WindowKind::kConvolution)
-        return Support::no("takes windows over three axes");
+    if ((w.dims.rank != 4 && w.dims.rank != 5) ||
+        p.node->attrsAs<convolution::Attrs>().kind() != WindowKind::kConvolution)
+        return Support::no("takes windows over two or three axes");
     if (x.type != type || w.type != type || p.outputs[0].type != type)
         return Support::no(std::string("takes ") + nameOf(type) + " only");
     bool const hasBias = p.inputs.size() > 2 && p.inputs[2].present;
@@ -136,6 +142,9 @@ Support supports(Problem const& p, Arithmetic a)
     Geometry const g = geometryOf(p, true);
     if (g.groups != 1)
         return Support::no("takes one group");
+    if (w.dims.rank == 4 && g.k > kMostPlaneFilters && g.c > kMostPlaneChannels)
+        return Support::no(fmt::format("takes at most {} filters or {} channels over two axes", kMostPlaneFilters,
+                                       kMostPlaneChannels));
     int64_t taps = 1;
     for (int i = 0; i < 3; ++i) {
         taps *= g.window[i];
@@ -143,8 +152,9 @@ Support supports(Problem const& p, Arithmetic a)
             return Support::no(
                 fmt::format("takes windows of at most {} along each axis, without strides and dilations", kMostWindow));
     }
-    if (taps > kMostTaps)
-        return Support::no(fmt::format("takes windows of at most {} positions", kMostTaps));
+    if (taps > kMostTaps || (w.dims.rank == 4 && taps == 1))
+        return Support::no(
+            fmt::format("takes windows of at most {} positions, over two axes of more than one", kMostTaps));
     constexpr int64_t kLimit = int64_t(1) << 24;
     for (int i = 0; i < 3; ++i)
         if (std::max({g.in[i], g.out[i], std::abs(g.before[i])}) >= kLimit)
@@ -156,6 +166,8 @@ Support supports(Problem const& p, Arithmetic a)
 
 std::vector<Formats> formats(Problem const& p)
 {
+    if (p.inputs[1].dims.rank == 4)
+        return pixelFormats(p);
     if (p.inputs[0].dims.rank < leastRankOf(Format::kDHWC8) || p.inputs[1].dims.rank != 5 || p.inputs[0].constant)
         return {};
     Formats f = linearFormats(p);
@@ -170,7 +182,7 @@ std::vector<Formats> formats(Problem const& p)
 std::string packFragments(TensorSpec const& w, Geometry const& g, Config const& c)
 {
     int64_t const tiles = ceilDiv(roundUp8(g.k), c[kTileN]), passes = passesOf(g, c), steps = stepsOf(g, c),
-                  each = c[kTileN] == 8 ? 1 : 2, pairs = c[kTileN] / 8 / each, taps = w.dims.volume(2, 5);
+                  each = c[kTileN] == 8 ? 1 : 2, pairs = c[kTileN] / 8 / each, taps = w.dims.volume(2, w.dims.rank);
     std::string packed(size_t(tiles * passes * steps * c[kTileN] * 16 * 2), '\0');
     auto const* const from = static_cast<uint16_t const*>(w.constant->data());
     char* to = packed.data();
@@ -202,12 +214,12 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& c, Arithme
         constant("KD", largest.window[0]) + constant("KH", largest.window[1]) + constant("KW", largest.window[2]) +
         constant("UNITS", c[kUnits]) + constant("PASSES", passesOf(largest, c)) + constant("BLOCKS", 2) +
         constant("TAIL", largest.c - (unitsOf(largest) - 1) * 8) + cuda::flag("RESIDUAL", hasResidual(p)) +
-        cuda::include("families/convolution/cuda_conv_volume.cuh");
+        cuda::include("families/convolution/cuda_conv_patch.cuh");
     auto const run = [&node = *p.node, c](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         Geometry const g = geometryOf(node, args);
         if (isEmpty(g))
             return {};
-        VolumeParams a;
+        PatchParams a;
         setOutput(a, args, launch.packed(0));
         a.m = int32_t(g.out[2]);
         a.n = int32_t(roundUp8(g.k));
@@ -237,19 +249,19 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& c, Arithme
         Geometry const g = geometryOf(of, true);
         return std::vector<std::string>{packBias(of, roundUp8(g.k)), packFragments(of.inputs[1], g, c)};
     };
-    return kernelsOf(wholeSource("convolveVolume", text, sharedBytes(largest, c)), run, {}, pack, {1, 2});
+    return kernelsOf(wholeSource("convolvePatch", text, sharedBytes(largest, c)), run, {}, pack, {1, 2});
 }
 
 } // namespace
-} // namespace volume
+} // namespace patch
 
-constinit Algorithm const kVolume{volume::formats, volume::supports, volume::configs,
-                                  [](Problem const& p, Config const& c, Arithmetic) {
-                                      Geometry const g = geometryOf(p, false);
-                                      return isEmpty(g) || volume::misfit(g, c)
-                                                 ? 0.
-                                                 : volume::estimate(g, c, p.target.cuda->multiprocessors);
-                                  },
-                                  volume::generate};
+constinit Algorithm const kPatch{patch::formats, patch::supports, patch::configs,
+                                 [](Problem const& p, Config const& c, Arithmetic) {
+                                     Geometry const g = geometryOf(p, false);
+                                     return isEmpty(g) || patch::misfit(g, c)
+                                                ? 0.
+                                                : patch::estimate(g, c, p.target.cuda->multiprocessors);
+                                 },
+                                 patch::generate};
 
 } // namespace tw::ops::conv_f16

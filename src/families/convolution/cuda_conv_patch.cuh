@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions over three axes with few channels: a block keeps the pixels of x that its outputs see in shared memory, so
+// Convolutions over two or three axes with few channels: a block keeps the pixels of x that its outputs see in shared memory, so
 // that each is read from there once for all taps. Rows of a product are 16 neighbouring outputs of a row of y, k runs over
 // items: taps, and UNITS of 8 channels of each. More channels than these take several passes. After an epilogue.
 //   int TILE_D, TILE_H (outputs; a tile is 16 wide), TILE_N (filters), WARPS, KD, KH, KW, UNITS, PASSES, BLOCKS,
@@ -7,10 +7,10 @@
 //   bool RESIDUAL
 #pragma once
 
-#include "families/convolution/cuda_conv_volume_params.h"
+#include "families/convolution/cuda_conv_patch_params.h"
 #include "kernels/cuda/common/matrix.cuh"
 
-namespace tw::ops::volume {
+namespace tw::ops::patch {
 
 using namespace tw::cuda;
 
@@ -49,7 +49,7 @@ TW_INLINE Unit withoutGap(Unit u)
     return u;
 }
 
-TW_KERNEL __launch_bounds__(THREADS, BLOCKS) convolveVolume(const __grid_constant__ VolumeParams p)
+TW_KERNEL __launch_bounds__(THREADS, BLOCKS) convolvePatch(const __grid_constant__ PatchParams p)
 {
     extern __shared__ __align__(128) u8 raw[];
     __shared__ u32 offsets[STEPS * 2]; // of items, from the first tap's pixel
@@ -142,4 +142,4 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS) convolveVolume(const __grid_constan
     }
 }
 
-} // namespace tw::ops::volume
+} // namespace tw::ops::patch

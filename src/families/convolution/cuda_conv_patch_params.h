@@ -5,7 +5,7 @@
 
 namespace tw::ops {
 
-struct VolumeParams : cuda::OutputOf<void> // m: columns of y
+struct PatchParams : cuda::OutputOf<void> // m: columns of y
 {
     void const* x = nullptr;
     void const* filters = nullptr;

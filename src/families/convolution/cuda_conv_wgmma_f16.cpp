@@ -21,6 +21,7 @@ namespace gemm = cuda::gemm_f16;
 namespace sparse = cuda::gemm_sparse;
 
 constexpr size_t kMostConfigs = 5, kMostSparseConfigs = 6;
+constexpr size_t kMostInt8Configs = 3; // their ends take twice as long to compile, and their estimates order them well
 constexpr int64_t kLeastChannels = 16;
 
 // A window of one position that touches every pixel once.
@@ -228,11 +229,12 @@ void addConfigs(Problem const& p, bool image, size_t most, std::vector<Config>& 
             list.push_back(configOf(s));
 }
 
-std::vector<Config> configs(Problem const& p, Arithmetic)
+std::vector<Config> configs(Problem const& p, Arithmetic a)
 {
+    size_t const most = a == Arithmetic::kInt8 ? kMostInt8Configs : kMostConfigs;
     std::vector<Config> list;
-    addConfigs<gemm::Spec>(p, false, kMostConfigs, list);
-    addConfigs<gemm::Spec>(p, true, list.empty() ? kMostConfigs : 1, list);
+    addConfigs<gemm::Spec>(p, false, most, list);
+    addConfigs<gemm::Spec>(p, true, list.empty() ? most : 1, list);
     return list;
 }
 

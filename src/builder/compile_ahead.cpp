@@ -160,8 +160,8 @@ void CompileAhead::start(runtime::LoadedBlock const& block, runtime::Instance co
     settle();
     WantedList wanted;
     collect(block, opt, max, wanted);
+    addReformats(block, opt, max); // asked for early, and long to compile
     addParts(wanted, {}, points);
-    addReformats(block, opt, max);
     startThreads();
 }
 
@@ -171,8 +171,8 @@ void CompileAhead::start(runtime::LoadedBlock const& block, runtime::Instance co
     settle();
     WantedList wanted;
     collect(block, variants, wanted);
-    addParts(wanted, originals, points);
     addReformats(block, opt, max);
+    addParts(wanted, originals, points);
     startThreads();
 }
 

@@ -28,6 +28,7 @@ struct SliceParams
     cuda::u64 count = 0;
     cuda::Div dim[8];                                                    // of y, the last running fastest
     cuda::i64 size[8] = {}, start[8] = {}, step[8] = {}, stride[8] = {}; // in x
+    cuda::i64 row = 0;                                                   // of y, from one to the next
 };
 
 // Elements of `unitBytes` around x, [low, high) of them there, as Piece wants them.

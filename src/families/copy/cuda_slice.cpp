@@ -66,10 +66,25 @@ Walk walkOf(TensorRef const& x, TensorRef const& y, slice::Steps const& steps)
     return w;
 }
 
-// Of y's elements one by one, for what repeats x.
-Result<void> runElements(CudaLaunch const& launch, int kernel, Walk const& w, TensorRef const& x, TensorRef const& y)
+// Elements that a thread moves.
+int64_t movedTogether(DataType type, Format format)
 {
+    return isPixelVectors(format) ? kMostUnit / sizeOf(type) : 1;
+}
+
+// Of y's elements one by one, or of vectors of channels in formats that have these, for what repeats x.
+Result<void> runElements(CudaLaunch const& launch, int kernel, Walk w, TensorRef const& x, TensorRef const& y)
+{
+    int const last = w.y.rank - 1;
+    if (int64_t const together = movedTogether(y.type, y.format); together > 1) {
+        w.x[last] /= together;
+        w.y[last] /= together;
+        for (Extents* steps : {&w.xSteps, &w.ySteps})
+            for (int d = 0; d < last; ++d)
+                (*steps)[d] /= together;
+    }
     SliceParams p;
+    p.row = last > 0 ? w.ySteps[last - 1] : 0;
     p.x = x.data;
     p.y = y.data;
     for (int d = 0; d < kMaxRank; ++d)
@@ -132,7 +147,8 @@ CudaSource sourceOf(Problem const& problem, slice::Mode mode)
     if (!repeats(mode))
         return out;
     out.names.push_back("slice_elements"); // the last
-    out.text += cuda::constant("kRank", std::max(largest.dims.rank, 1)) +
+    int64_t const moved = movedTogether(largest.type, largest.format) * sizeOf(largest.type);
+    out.text += cuda::type("Moved", cuda::unitOf(moved)) + cuda::constant("kRank", std::max(largest.dims.rank, 1)) +
                 cuda::flag("kWraps", mode == slice::Mode::kWrap) + cuda::flag("kClamps", mode == slice::Mode::kClamp) +
                 cuda::flag("kReflects", mode == slice::Mode::kReflect) + cuda::include("families/copy/cuda_slice.cuh");
     return out;

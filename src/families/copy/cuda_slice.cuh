@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coordinates outside x that come from inside.
-//   type Element; int kRank; bool kWraps, kClamps, kReflects
+// Coordinates outside x that come from inside; of single elements, or of whole vectors of channels.
+//   type Moved; int kRank; bool kWraps, kClamps, kReflects
 #pragma once
 
 #include "families/copy/copy_params.h"
@@ -35,14 +35,16 @@ TW_KERNEL slice_elements(const __grid_constant__ SliceParams p)
     if (at >= p.count)
         return;
     idx i = at;
-    i64 from = 0;
+    i64 from = 0, to = 0;
 #pragma unroll
     for (int r = 7; r >= 8 - kRank; --r) {
         idx const q = r > 8 - kRank ? divide(i, p.dim[r]) : 0;
+        if (r == 7)
+            to = i64(q) * p.row + i64(i - q * idx(p.dim[r].d));
         from += source(p.start[r] + i64(i - q * idx(p.dim[r].d)) * p.step[r], p.size[r]) * p.stride[r];
         i = q;
     }
-    static_cast<Element*>(p.y)[at] = static_cast<Element const*>(p.x)[from];
+    static_cast<Moved*>(p.y)[to] = static_cast<Moved const*>(p.x)[from];
 }
 
 } // namespace tw::ops

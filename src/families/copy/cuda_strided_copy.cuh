@@ -17,26 +17,43 @@ struct Row
     idx column, line;
     bool inside, isInner;
 };
+struct Search
+{
+    bool isFirst; // the dimension is the first that there is
+    idx left;     // of the element's number, for the dimensions before
+};
+TW_INLINE void enterDimension(Row& at, Search& s, StridedCopyParams const& p, int r)
+{
+    idx const i = s.left;
+    s.isFirst = r == 0 || r == p.first;
+    s.left = s.isFirst ? 0 : divide(i, p.loop.dim[r]);
+    idx const c = s.isFirst ? i : i - s.left * idx(p.loop.dim[r].d), there = kBordered ? c - idx(p.low[r]) : c;
+    bool const isInside = !kBordered || there < idx(p.span[r]);
+    if (r == 6)
+        at.line = c, at.isInner = true; // isInner: of the other dimensions
+    else
+        at.isInner = at.isInner && isInside;
+    at.inside = at.inside && isInside;
+    at.from += off(there) * off(p.loop.stride[0][r]);
+    at.to += off(c) * off(p.loop.stride[1][r]);
+}
+// UNROLLED is faster; where it stands many times, it takes seconds to compile.
+template <bool UNROLLED = true>
 TW_INLINE Row rowOf(StridedCopyParams const& p, idx i)
 {
-    bool isFirst = p.first == 7;
-    idx q = isFirst ? 0 : divide(i, p.loop.dim[7]);
+    bool const isFirst = p.first == 7;
+    idx const q = isFirst ? 0 : divide(i, p.loop.dim[7]);
     Row at = {0, 0, isFirst ? i : i - q * idx(p.loop.dim[7].d), 0, true, true};
     at.to = off(at.column) * off(p.loop.stride[1][7]);
+    Search s = {isFirst, q};
+    if constexpr (UNROLLED) {
 #pragma unroll
-    for (int r = 6; r >= 0 && !isFirst; --r) {
-        i = q;
-        isFirst = r == 0 || r == p.first;
-        q = isFirst ? 0 : divide(i, p.loop.dim[r]);
-        idx const c = isFirst ? i : i - q * idx(p.loop.dim[r].d), there = kBordered ? c - idx(p.low[r]) : c;
-        bool const isInside = !kBordered || there < idx(p.span[r]);
-        if (r == 6)
-            at.line = c, at.isInner = true; // isInner: of the other dimensions
-        else
-            at.isInner = at.isInner && isInside;
-        at.inside = at.inside && isInside;
-        at.from += off(there) * off(p.loop.stride[0][r]);
-        at.to += off(c) * off(p.loop.stride[1][r]);
+        for (int r = 6; r >= 0 && !s.isFirst; --r)
+            enterDimension(at, s, p, r);
+    } else {
+#pragma unroll 1
+        for (int r = 6; r >= 0 && !s.isFirst; --r)
+            enterDimension(at, s, p, r);
     }
     return at;
 }
@@ -111,7 +128,7 @@ TW_KERNEL __launch_bounds__(256) copy_scattered(const __grid_constant__ StridedC
                     at.from += lineStep;
                     at.inside = at.isInner && (!kBordered || at.line - idx(p.low[6]) < idx(p.span[6]));
                 } else {
-                    at = rowOf(p, i + e);
+                    at = rowOf<false>(p, i + e);
                 }
             }
             idx const there = kBordered ? at.column - low : at.column;

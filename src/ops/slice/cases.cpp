@@ -53,6 +53,13 @@ void cases(CaseList& list)
           {1, 1, 1, 1, 1, 1, 1, 1});
     slice("pad_2d_fill", f32({2, 3, 4}), {0, -1, -2}, {2, 6, 8}, {1, 1, 1}, Mode::kFill);
     slice("pad_2d_reflect", f32({2, 3, 4}), {0, -2, -3}, {2, 7, 10}, {1, 1, 1}, Mode::kReflect);
+    slice("pad_image_reflect", f32({2, 19, 5, 6}), {0, 0, -2, -1}, {2, 19, 9, 9}, {1, 1, 1, 1}, Mode::kReflect);
+    slice("pad_image_reflect_f16", input(DataType::kHalf, {2, 24, 5, 6}), {0, 0, -2, -1}, {2, 24, 9, 9}, {1, 1, 1, 1},
+          Mode::kReflect);
+    slice("pad_image_clamp_i8", input(DataType::kInt8, {1, 35, 4, 7}), {0, 0, -1, -3}, {1, 35, 6, 12}, {1, 1, 1, 1},
+          Mode::kClamp);
+    slice("pad_image_wrap_f16", input(DataType::kHalf, {1, 9, 1, 7}), {0, 0, 0, -3}, {1, 9, 1, 12}, {1, 1, 1, 1},
+          Mode::kWrap);
     slice("pad_2d_clamp", f32({2, 3, 4}), {0, -2, -3}, {2, 7, 10}, {1, 1, 1}, Mode::kClamp);
     slice("pad_2d_wrap", f32({2, 3, 4}), {0, -2, -3}, {2, 7, 10}, {1, 1, 1}, Mode::kWrap);
     for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8}) {

@@ -28,13 +28,26 @@ Segments segmentsOf(Problem const& p)
     return segmentsOfSlice(p, a.mode, stepsOf(a, {}, {}, p.inputs[0].dims.rank));
 }
 
-// Channels-last where all of y lies in x.
+// Whether every pixel of y has the channels that one of x has.
+bool keepsChannels(Problem const& p)
+{
+    for (size_t i = 1; i < p.inputs.size() && i < 4; ++i)
+        if (p.inputs[i].present)
+            return false;
+    auto const& a = p.node->attrsAs<Attrs>();
+    int const axis = p.outputs[0].dims.rank - 3;
+    ir::Dim const &from = p.node->inputs[0]->shape[size_t(axis)], &to = p.node->outputs[0]->shape[size_t(axis)];
+    return a.start[size_t(axis)] == 0 && a.stride[size_t(axis)] == 1 && from == to;
+}
+
+// Channels-last where all of y lies in x, or whole pixels are repeated.
 std::vector<Formats> formats(Problem const& p)
 {
     std::vector<Formats> list{linearFormats(p)};
     DataType const type = p.outputs[0].type;
+    Mode const mode = p.node->attrsAs<Attrs>().mode;
     if (isReal(type) && p.outputs[0].dims.rank >= 3 && !p.inputs[0].constant &&
-        p.node->attrsAs<Attrs>().mode == Mode::kStrict) {
+        (mode == Mode::kStrict || (mode != Mode::kFill && keepsChannels(p)))) {
         list.push_back(linearFormats(p));
         list.back().inputs[0] = list.back().outputs[0] = pixelVectorsOf(type);
     }

@@ -177,7 +177,7 @@ std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> 
     Steps const s = stepsOf(node.attrsAs<Attrs>(), data(1), data(3), x.rank);
     if (in[0].format != out[0].format)
         return {};
-    if (in[0].format == Format::kChannelsLast || (isPixelVectors(in[0].format) && x.rank == 4))
+    if (in[0].format == Format::kChannelsLast || isPixelRows(in[0].format, x.rank))
         return pixelAliases(x, y, s, in[0].type, in[0].format);
     if (in[0].format != Format::kLinear)
         return {};

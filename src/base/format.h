@@ -122,7 +122,13 @@ inline int64_t storageCount(Format format, DataType type, Extents const& dims)
 // images.
 constexpr bool isPixelVectors(Format f)
 {
-    return f == Format::kHWC8 || f == Format::kHWC16;
+    return f == Format::kHWC8 || f == Format::kHWC16 || f == Format::kDHWC8;
+}
+// Whether a tensor of this rank lies so with nothing but the batch before its channels, so that parts of these may be
+// tensors of their own.
+constexpr bool isPixelRows(Format f, int rank)
+{
+    return isPixelVectors(f) && channelAxis(f, rank) == 1;
 }
 // At least 16 bytes together.
 constexpr Format pixelVectorsOf(DataType type)

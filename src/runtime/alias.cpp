@@ -39,7 +39,7 @@ private:
     bool isPixels(int v) const
     {
         Format const f = value(v).format;
-        return f == Format::kChannelsLast || (isPixelVectors(f) && value(v).rank() == 4);
+        return f == Format::kChannelsLast || isPixelRows(f, value(v).rank());
     }
     // Elements along which parts follow each other: channels of a pixel, or all of a linear tensor.
     int64_t extentOf(int v)

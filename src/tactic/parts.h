@@ -16,8 +16,7 @@ namespace tw::ops {
 template <class T>
 bool canBePart(T const& t)
 {
-    return isPixelVectors(t.format) && channelAxis(t.format, t.dims.rank) == 1 && t.dims[1] > 0 &&
-           t.dims[1] % vectorOf(t.format) == 0;
+    return isPixelRows(t.format, t.dims.rank) && t.dims[1] > 0 && t.dims[1] % vectorOf(t.format) == 0;
 }
 
 inline bool hasParts(Problem const& p)

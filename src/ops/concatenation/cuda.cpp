@@ -19,7 +19,8 @@ constexpr int kFirstOdd = 5, kOddKernels = 3; // of units of 1, 2 and 4 bytes
 constexpr int kFirstWhole = kFirstOdd + kOddKernels;
 constexpr int kFirstVec16 = kFirstWhole + 5; // of units of 1 and 2 bytes
 constexpr int64_t kShortRowBytes = 1024;
-constexpr int64_t kShortRow = 8; // units: shorter rows are all ends
+constexpr int64_t kLaunchBytes = int64_t(2) << 20; // are moved in the time of a launch, about
+constexpr int64_t kShortRow = 8;                   // units: shorter rows are all ends
 
 // All inputs at once: y is one span.
 
@@ -59,7 +60,8 @@ int unitShift(uint64_t all)
     return std::countr_zero(uint64_t(widestUnit(1, all)));
 }
 
-// Where rows are short or begin anywhere, no input lies in its place and y is nobody's part. -1: not so, else the unit.
+// Where rows are short, begin anywhere or move in less time than a launch for each input takes, no input lies in its
+// place and y is nobody's part. -1: not so, else the unit.
 int wholeShift(int axis, RunArgs const& args)
 {
     TensorRef const& y = args.outputs[0];
@@ -77,7 +79,8 @@ int wholeShift(int axis, RunArgs const& args)
         begin += rows.bytes;
     }
     int const shift = unitShift(all);
-    return shift >= kOddKernels && whole.step >= kShortRowBytes ? -1 : shift;
+    bool const isLarge = whole.step * whole.count > kLaunchBytes * int64_t(args.inputs.size() - 1);
+    return shift >= kOddKernels && whole.step >= kShortRowBytes && isLarge ? -1 : shift;
 }
 
 Result<void> runVec16(int axis, int shift, CudaLaunch const& launch, RunArgs& args)
@@ -173,9 +176,10 @@ std::vector<Formats> formats(Problem const& p)
     bool const anyConstant =
         std::any_of(p.inputs.begin(), p.inputs.end(), [](TensorSpec const& t) { return t.constant != nullptr; });
     DataType const type = p.outputs[0].type;
-    Format const pixels = pixelVectorsOf(type);
-    if (isReal(type) && rank >= 3 && !anyConstant && p.node->attrsAs<Attrs>().axis == channelAxis(pixels, rank))
-        list.push_back(channelsLastFormats(p, pixels));
+    if (isReal(type) && !anyConstant)
+        for (Format const pixels : {pixelVectorsOf(type), Format::kDHWC8})
+            if (fitsRank(pixels, rank) && p.node->attrsAs<Attrs>().axis == channelAxis(pixels, rank))
+                list.push_back(channelsLastFormats(p, pixels));
     return list;
 }
 

@@ -58,7 +58,7 @@ Result<void> infer(ir::InferContext& ctx)
 std::vector<ir::Alias> aliases(ir::Node const& node, std::span<TensorRef const> in, std::span<TensorRef const> out)
 {
     int const axis = node.attrsAs<Attrs>().axis;
-    bool const isVectors = isPixelVectors(out[0].format) && out[0].dims.rank == 4;
+    bool const isVectors = isPixelRows(out[0].format, out[0].dims.rank);
     bool const pixels = out[0].format == Format::kChannelsLast || isVectors;
     for (TensorRef const& x : in) {
         int64_t const unit = isVectors ? vectorOf(x.format) : kCacheLine / sizeOf(x.type);

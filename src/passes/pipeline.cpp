@@ -42,6 +42,7 @@ std::vector<Pass> const& pipeline()
         // After the last of them nothing is dead but what the fusions leave; they leave nothing.
         {"remove_dead_rows", removeDeadRows, Form::kCanonical, Form::kCanonical, 0},
         {"keep_integer_weights", keepIntegerWeights, Form::kCanonical, Form::kCanonical, 0},
+        {"sequences_as_images", sequencesAsImages, Form::kCanonical, Form::kCanonical, 0},
         {"fold_padding", foldPadding, Form::kCanonical, Form::kCanonical, 0},
         {"fold_scale_into_convolution", foldScaleIntoConvolution, Form::kCanonical, Form::kCanonical, 0},
         {"fuse_layer_norm", fuseLayerNorm, Form::kCanonical, Form::kCanonical, 0},

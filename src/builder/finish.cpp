@@ -22,9 +22,10 @@ void addTo(plan::Block& block, runtime::LoadedBlock const& loaded, runtime::Inst
         runtime::LoadedStep const& from = loaded.steps[i];
         for (size_t r = 0; r < step.regions.size() && r < opt.regions[i].size() && r < max.regions[i].size(); ++r)
             addTo(step.regions[r], *from.regions[r], *opt.regions[i][r], *max.regions[i][r], options, rates, isBusy);
-        if (opt.skipped[i])
+        bool const isSkipped = opt.skipped[i] || max.skipped[i]; // views: of what has been placed
+        if (isSkipped)
             step.choice.microseconds = 0;
-        if (!step.regions.empty() || opt.skipped[i] || ir::isOnHost(*from.node))
+        if (!step.regions.empty() || isSkipped || ir::isOnHost(*from.node))
             continue;
         ops::Problem const problem =
             runtime::problemOf(from, opt, max, options.tune.workers->count(), options.cuda.get());

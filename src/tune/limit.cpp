@@ -130,6 +130,8 @@ std::string lackOf(ops::Problem const& problem, plan::Choice const& choice, Opti
     // What the clock says of less is noise, and nobody waits for it.
     if (choice.microseconds > 0 && choice.microseconds < startOf(options.backend))
         return {};
+    if (choice.limitMicroseconds > 0 && choice.microseconds <= kNear * choice.limitMicroseconds)
+        return {};
     ops::TacticList const own = problem.node->op->tactics(problem.target.cuda);
     // Where a list holds one tactic, no other could have been taken: its time alone tells.
     if (own.size() > 1 && own.back()->id() == choice.tactic) {

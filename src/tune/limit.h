@@ -21,10 +21,11 @@ double operationsOf(ops::Problem const& problem);
 // is not known.
 double limitOf(ops::Problem const& problem, Rates& rates);
 
-// Why the chosen tactic is no fast kernel: it is the plain one that closes a list of several, with what stood against
-// the others; or it takes more than kSlow times its limit, unless `isBusy`: others used the machine while it was timed.
-// Empty: it is one, or takes less than startOf(). `choice` has its time, limit and rivals.
-inline constexpr double kSlow = 3;
+// Why the chosen tactic is no fast kernel: it is the plain one that closes a list of several and takes more than kNear
+// times its limit, with what stood against the others; or it takes more than kSlow times its limit, unless `isBusy`:
+// others used the machine while it was timed. Empty: it is one, or takes less than startOf(). `choice` has its time,
+// limit and rivals.
+inline constexpr double kNear = 1.5, kSlow = 3;
 std::string lackOf(ops::Problem const& problem, plan::Choice const& choice, Options const& options,
                    bool isBusy = false);
 

@@ -163,6 +163,9 @@ TEST(Limit, APlainTacticLacksWhatTheOthersRefuse)
     // What takes less than a kernel's start lacks nothing, the plain one neither.
     choice.tactic = ops::pooling::cpuTactics.back()->id();
     EXPECT_NE(tune::lackOf(problem, choice, options), "");
+    choice.limitMicroseconds = 30; // nor does what is near its limit
+    EXPECT_EQ(tune::lackOf(problem, choice, options), "");
+    choice.limitMicroseconds = 0;
     choice.microseconds = 0.9 * kStart;
     EXPECT_EQ(tune::lackOf(problem, choice, options), "");
 }

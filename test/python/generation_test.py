@@ -113,7 +113,7 @@ def test_caches_of_one_size(tmp_path):
 
 
 @pytest.mark.parametrize("window", [4, 40])
-@pytest.mark.parametrize("pages, kind", [(None, "Paged"), (0, "Growing")])
+@pytest.mark.parametrize("pages, kind", [(None, "Paged" if decoding.PAGED_BY_ITSELF else "Growing"), (0, "Growing")])
 def test_windows(window, pages, kind, tmp_path):
     """Over places of a cache, which are not those of its tokens where it has room for more."""
     model = Decoder("llama", seed=24)
@@ -305,9 +305,9 @@ def test_kept_engines(path, model, tmp_path, caplog):
         return [r.getMessage() for r in caplog.records]
 
     assert ask() == []
-    files = {f: f.read_bytes() for f in kept.iterdir()}
+    files = {f: f.read_bytes() for f in kept.glob("*.plan")}
     assert len(files) == 2
-    assert ask() == [] and {f: f.read_bytes() for f in kept.iterdir()} == files
+    assert ask() == [] and {f: f.read_bytes() for f in kept.glob("*.plan")} == files
     for file, data in files.items():
         file.unlink()  # engines may have it mapped
         file.write_bytes(data[: len(data) // 2])
@@ -319,7 +319,7 @@ def test_kept_engines(path, model, tmp_path, caplog):
         file.write_bytes(b"")
     assert len(ask()) == 2
     ask(chunk=8)
-    assert len(list(kept.iterdir())) > 2
+    assert len(list(kept.glob("*.plan"))) > 2
     kept = tmp_path / "a file"
     kept.write_text("")
     lines = ask()

@@ -163,13 +163,20 @@ def _imported(path: str, logger: Logger):
     return builder, network, settings, parser
 
 
+def _permit(settings, precision: str) -> None:
+    """Of "fp32" factors are not rounded to TF32 either: its tokens are those of FP32."""
+    for flag in PRECISIONS[precision]:
+        settings.set_flag(flag)
+    if precision == "fp32":
+        settings.clear_flag(trt.BuilderFlag.TF32)
+
+
 def _build_encoder(path: str, plan: Plan, sizes: dict[int, int], logger: Logger) -> bytes:
     with _memory.chosen(plan.device):
         builder, network, settings, _ = _imported(path, logger)
         source = source_of(tensors_of_network(network))
         _keep_outputs(network, {source.states})
-        for flag in PRECISIONS[plan.precision]:
-            settings.set_flag(flag)
+        _permit(settings, plan.precision)
         least, most = plan.sources
         if source.features:
             shapes = [{source.name: _sized(source, sizes)}] * 3
@@ -218,8 +225,7 @@ def _build(path: str, plan: Plan, config: dict, logger: Logger) -> bytes:
             _graft(network, found)
             found = interface_of(tensors_of_network(network), config)
         _last_logits(network, found)
-        for flag in PRECISIONS[plan.precision]:
-            settings.set_flag(flag)
+        _permit(settings, plan.precision)
         for shapes in profiles(found, plan, grows):
             settings.add_optimization_profile(_profile(builder, network, shapes))
         return _serialized(builder, network, settings, logger)

@@ -12,6 +12,7 @@
 #include "passes/caches/images.h"
 #include "passes/caches/merged.h"
 #include "passes/caches/pages.h"
+#include "passes/caches/static_caches.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
 
@@ -232,6 +233,11 @@ Result<std::vector<FixedCache>> fixCaches(std::unique_ptr<ir::Graph>& g, CacheSi
     if (sizes.blocks > 0) // what is dequantized before it is moved is read by attention without the moves
         options.disabled.push_back("move_quantization");
     options.givesAlternatives = false;
+    if (early.empty()) {
+        TW_ASSIGN(auto const caches, fixStaticCaches(*g, sizes, options, ctx));
+        if (!caches.empty())
+            return caches;
+    }
     if (early.empty() && sizes.blocks > 0) {
         TW_TRY(run(*g, ctx, options));
         if (auto const caches = cachesInPlace(*g); !caches.empty())

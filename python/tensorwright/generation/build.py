@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import tensorrt as trt
 
-from .. import _memory
-from .._compile import PRECISIONS, _key, _place, _Progress
+from .. import _memory, _plans
+from .._compile import PRECISIONS, Progress
 from .._model import Logger, Model, write
 from .interface import INDEX, Interface, Source, interface_of, source_of, tensors_of_network
 
@@ -96,7 +96,7 @@ def encoder(path: str, plan: Plan, sizes: dict[int, int], cache, progress) -> Mo
 def kept(source, options, plan: Plan, cache, progress, build) -> Model:
     """The engine that build(logger) makes the plan of, or that was made before of the same source and options. Its weights stay in the file
     as long as it lives, so that processes share them."""
-    path = _place(cache, _key(source, {**options, "made by": _made_by()})) if cache else None
+    path = _plans.place(cache, _plans.key(source, {**options, "made by": _made_by()})) if cache else None
     refusal = f"{path}.refused" if path and plan.blocks else None
     if refusal and os.path.exists(refusal):
         with open(refusal, encoding="utf-8") as file:
@@ -106,7 +106,7 @@ def kept(source, options, plan: Plan, cache, progress, build) -> Model:
             return Model(_mapped(path), plan.device)
         except (RuntimeError, ValueError, OSError) as error:
             log.warning("the kept engine %s cannot be used and is built again: %s", path, error)
-    with _Progress(source, progress) as shown:
+    with Progress(source, progress) as shown:
         try:
             data = build(shown.logger)
         except RuntimeError as error:

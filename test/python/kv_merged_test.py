@@ -2,7 +2,10 @@
 """Two decoders in one file (an If over use_cache_branch), built for caches of a capacity: the first run, without a past, and steps behind it are
 runs of one engine over caches in place, each sequence as long as it is."""
 
+import json
+
 import numpy as np
+import onnx
 import pytest
 import tensorrt as trt
 
@@ -81,8 +84,6 @@ def test_alone(places, turned, monkeypatch):
 
 
 def turned_round(data):
-    import onnx
-
     model = onnx.load_model_from_string(data)
     choice = model.graph.node[0]
     for a, name in zip(choice.attribute, ("else_branch", "then_branch") if choice.attribute[0].name == "then_branch" else ("then_branch", "else_branch")):
@@ -92,9 +93,22 @@ def turned_round(data):
 
 def test_attention_is_one_layer(monkeypatch):
     """Of both attentions of a layer, as in a file of one decoder."""
-    import json
-
     engine = Engine(pairs.merged("bart"), monkeypatch).engine
     found = json.loads(engine.create_engine_inspector().get_engine_information(trt.LayerInformationFormat.JSON))
     kinds = [layer["Op"] for layer in found["Layers"]]
     assert kinds.count("attention") == 2 * decoders.LAYERS and "softmax" not in kinds and len(found["Caches"]) == 2 * decoders.LAYERS
+
+
+def test_refused(monkeypatch):
+    """What is chosen by numbers that the network computes is no choice between two decoders."""
+    model = onnx.load_model_from_string(tiny_decoders.merged(tiny_decoders.Decoder("llama", seed=5)))
+    graph = model.graph
+    graph.initializer.append(onnx.numpy_helper.from_array(np.array(2, np.int64), "two"))
+    made = [onnx.helper.make_node("ReduceMax", ["input_ids"], ["most"], keepdims=0), onnx.helper.make_node("Greater", ["most", "two"], ["chosen"])]
+    choice = graph.node[0]
+    choice.input[0] = "chosen"
+    del graph.node[:]
+    graph.node.extend([*made, choice])
+    del graph.input[0]
+    with pytest.raises(RuntimeError, match=r"none that get longer .*'past_key_values.0.key' is read by layer '.*' \(conditional\)"):
+        Engine(model.SerializeToString(), monkeypatch)

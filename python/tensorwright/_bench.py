@@ -100,7 +100,8 @@ def measure(options):
 
 
 def _measured(options, peers, folder):
-    from ._compile import compile, export_program
+    from ._compile import compile
+    from ._torch import export_program
 
     device, onnx = _memory.resolve(options.device), options.model
     if is_program(options.model):

@@ -2,11 +2,7 @@
 """From a model to an engine in one call, with plans kept by content."""
 
 import contextlib
-import glob
-import hashlib
 import os
-import platform
-import re
 import sys
 import threading
 import time
@@ -14,9 +10,12 @@ import time
 import numpy as np
 import tensorrt as trt
 
-from . import _memory
+from . import _memory, _plans
 from ._caffe import CaffeModel
+from ._calibration import ALGORITHMS
+from ._calibration import calibrator as calibrator_of
 from ._model import Logger, Model, write
+from ._torch import export_module
 
 PRECISIONS = {
     "fp32": (),
@@ -81,12 +80,12 @@ def compile(
         "workspace": workspace,
         "algorithm": algorithm,
     }
-    path = _place(cache, _key(source, options)) if cache else None
+    path = _plans.place(cache, _plans.key(source, options)) if cache else None
     if path and os.path.exists(path):
         with contextlib.suppress(RuntimeError, OSError):  # a plan that is damaged is built again
             with open(path, "rb") as file:
                 return Model(file.read(), device, source, options)
-    with _Progress(source, progress) as shown:
+    with Progress(source, progress) as shown:
         choose = algorithm is None and isinstance(calibration, list)
         plan = (_best_of_both if choose else _build)(source, options, shown.logger)
     if path:
@@ -108,77 +107,8 @@ def _onnx_of(model, inputs, shapes):
     if hasattr(model, "SerializeToString"):
         return model.SerializeToString()
     if any(c.__module__.startswith("torch.nn.") and c.__name__ == "Module" for c in type(model).__mro__):
-        return _export(model, inputs, shapes)
+        return export_module(model, inputs, shapes)
     raise TypeError(f"model: a file's name, bytes, an onnx.ModelProto or a torch.nn.Module is expected, not {type(model).__name__}")
-
-
-def _export(module, inputs, shapes):
-    """The ONNX bytes of a torch module, with those extents open that shapes leave open or that differ from the example's; what its
-    exporter raises is its own."""
-    import inspect
-    import io
-
-    import torch
-
-    if inputs is None:
-        raise ValueError("a torch module needs inputs=, a tuple of example tensors for its forward()")
-    inputs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
-    parameters = list(inspect.signature(module.forward).parameters)
-    buffer, training = io.BytesIO(), module.training
-    names = parameters[: len(inputs)]
-    options = {"input_names": names, "opset_version": 17, "dynamic_axes": _open_axes(names, inputs, shapes)}
-    if "dynamo" in inspect.signature(torch.onnx.export).parameters:
-        options["dynamo"] = False  # the exporter that needs no further package
-    module.eval()
-    try:
-        torch.onnx.export(module, inputs, buffer, **options)
-    finally:
-        module.train(training)
-    return buffer.getvalue()
-
-
-def _open_axes(names, inputs, shapes):
-    """{input: {axis: its name}} of the extents that shapes give otherwise than the example tensors have them. First extents with the same
-    limits are one, the batch."""
-    examples = dict(zip(names, inputs))
-    axes, batch = {}, None
-    for name, three in shapes.items():
-        if name not in examples:
-            raise ValueError(f"shapes: no input is called {name!r} (inputs: {', '.join(names)})")
-        example = tuple(getattr(examples[name], "shape", ()))
-        if len(example) != len(three[0]):
-            raise ValueError(
-                f"shapes[{name!r}]: {list(three[0])} is of rank {len(three[0])}, the example in inputs= of rank {len(example)}"
-            )
-        found = {}
-        for axis, extents in enumerate(zip(*three)):
-            if set(extents) != {example[axis]}:
-                batch = batch or (extents if axis == 0 else None)
-                found[axis] = "batch" if axis == 0 and extents == batch else f"{name}_{axis}"
-        if found:
-            axes[name] = found
-    return axes
-
-
-def export_program(path, target):
-    """Writes the ONNX file of a program that torch.export.save() wrote, with the program's names of inputs and outputs."""
-    import contextlib
-    import io
-
-    try:
-        import torch
-    except ImportError as error:
-        raise ImportError(f"{path}: a program of torch.export needs torch and onnxscript ({error})") from error
-    if not os.path.isfile(path):
-        raise FileNotFoundError(f"there is no model {path}")
-    try:
-        program = torch.export.load(path)
-        signature = program.graph_signature
-        names = {"input_names": list(signature.user_inputs), "output_names": list(signature.user_outputs)}
-        with contextlib.redirect_stdout(io.StringIO()):  # the exporter tells its steps
-            torch.onnx.export(program, (), target, dynamo=True, external_data=False, opset_version=18, **names)
-    except Exception as error:  # whatever a file and an exporter may raise
-        raise ValueError(f"{path} cannot be exported to ONNX: {str(error).strip().splitlines()[0]}") from error
 
 
 def _three(name, given):
@@ -189,97 +119,6 @@ def _three(name, given):
             raise ValueError(f"shapes[{name!r}]: a shape, or three of one rank (smallest, usual, largest), not {given}")
         return tuple(tuple(int(n) for n in shape) for shape in given)
     return (tuple(int(n) for n in given),) * 3
-
-
-def _external_files(data):
-    """The names of the files in which a model keeps weights: the string behind "location" in its external data."""
-    names = set()
-    for match in re.finditer(rb"\x0a\x08location\x12", data):
-        at, length, shift = match.end(), 0, 0
-        while at < len(data) and shift < 28:
-            length |= (data[at] & 127) << shift
-            shift, at = shift + 7, at + 1
-            if data[at - 1] < 128:
-                break
-        names.add(data[at : at + length].decode(errors="replace"))
-    return sorted(names)
-
-
-def _key(source, options):
-    """A name for all that a plan depends on."""
-    total = hashlib.sha256()
-
-    def add(*parts):
-        for part in parts:
-            part = part if isinstance(part, bytes) else repr(part).encode()
-            total.update(b"%d:" % len(part))
-            total.update(part)
-
-    def add_file(path):
-        with open(path, "rb") as file:
-            for block in iter(lambda: file.read(1 << 22), b""):
-                total.update(block)
-
-    if isinstance(source, CaffeModel):
-        for path in (source.path, source.weights):
-            add(os.path.getsize(path))
-            add_file(path)
-        add(source.outputs)
-    elif isinstance(source, str):
-        with open(source, "rb") as file:
-            data = file.read()
-        add(data)
-        for name in _external_files(data):
-            path = os.path.join(os.path.dirname(source), name)
-            if os.path.isfile(path):
-                add(name)
-                add_file(path)
-    else:
-        add(source)
-    for name in sorted(options):
-        if name != "calibration":
-            add(name, sorted(options[name].items()) if isinstance(options[name], dict) else options[name])
-    calibration = options.get("calibration")
-    if isinstance(calibration, list):
-        for batch in calibration:
-            for name, value in batch.items():
-                array = np.ascontiguousarray(value)
-                add(name, str(array.dtype), array.shape, array.tobytes())
-    elif calibration is not None and os.path.isfile(calibration):
-        add_file(calibration)
-    add(sorted((k, v) for k, v in os.environ.items() if k.startswith("TENSORWRIGHT_") and k not in _NOT_OF_PLANS))
-    add(os.environ.get("NVIDIA_TF32_OVERRIDE", ""), len(os.sched_getaffinity(0)), *_machine())
-    for path in _libraries():
-        add_file(path)
-    return total.hexdigest()[:32]
-
-
-# Variables that change no plan; the device has a field of its own.
-_NOT_OF_PLANS = {"TENSORWRIGHT_CACHE_DIR", "TENSORWRIGHT_DEVICE", "TENSORWRIGHT_COPY_PLAN", "TENSORWRIGHT_STRICT_PLAN"}
-
-
-def _machine():
-    """What the processor is."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            lines = file.read().split("\n\n")[0].splitlines()
-        return [line for line in lines if line.startswith(("model name", "flags"))]
-    except OSError:
-        return [platform.processor()]
-
-
-def _libraries():
-    """The engine's library files, as this process has them."""
-    with open("/proc/self/maps", encoding="utf-8") as maps:
-        return sorted({line.split(None, 5)[5].strip() for line in maps if re.search(r"/lib(nvinfer|nvonnxparser|nvparsers)\.so", line)})
-
-
-def _place(cache, key):
-    """The file of a key."""
-    if cache is True:
-        home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-        cache = os.environ.get("TENSORWRIGHT_CACHE_DIR") or os.path.join(home, "tensorwright")
-    return os.path.join(os.fspath(cache), f"{key}.plan")
 
 
 def _best_of_both(source, options, logger):
@@ -349,7 +188,7 @@ def _build(source, options, logger, asked=None):
         if profile is not None:
             config.add_optimization_profile(profile)
         if options["calibration"] is not None:
-            calibrator = _calibrator(options, network, _memory.memory_of(options["device"]))
+            calibrator = calibrator_of(options, network, _memory.memory_of(options["device"]))
             config.int8_calibrator = calibrator
             first = calibrator.shapes()
             if profile is not None and first:
@@ -398,83 +237,7 @@ def _profile(builder, network, shapes):
     return profile
 
 
-class _Batches:
-    """Hands batches to the library; what is wrong with one comes out of compile()."""
-
-    def __init__(self, batches, cache, network, memory):
-        super().__init__()
-        self.batches, self.cache, self.memory, self.at, self.held, self.error = batches, cache, memory, 0, None, None
-        self.types = {t.name: t for t in (network.get_input(i) for i in range(network.num_inputs))}
-
-    def _batch(self, index):
-        """Arrays by name; a batch without names is for the only input."""
-        result = {}
-        for name, value in self.batches[index].items():
-            if name is None:
-                if len(self.types) != 1:
-                    raise ValueError(f"calibration: the model has {len(self.types)} inputs; batches must be dicts of their arrays")
-                (name,) = self.types
-            if name not in self.types:
-                raise ValueError(f"calibration: no input is called {name!r} (inputs: {', '.join(self.types)})")
-            wanted, array = tuple(self.types[name].shape), np.asarray(value)
-            if len(wanted) != array.ndim or any(w not in (-1, n) for w, n in zip(wanted, array.shape)):
-                raise ValueError(f"calibration: batch {index} of {name!r} is {list(array.shape)}, the model takes {list(wanted)}")
-            result[name] = np.ascontiguousarray(array, trt.nptype(self.types[name].dtype))
-        return result
-
-    def shapes(self):
-        return {n: a.shape for n, a in self._batch(0).items()} if self.batches else {}
-
-    def get_batch_size(self):
-        return max((a[0] for a in self.shapes().values() if a), default=1)
-
-    def get_batch(self, names):
-        try:
-            if self.at == len(self.batches):
-                return None
-            arrays, self.at = self._batch(self.at), self.at + 1
-            missing = [n for n in names if n not in arrays]
-            if missing:
-                raise ValueError(f"calibration: batch {self.at - 1} has no array for input {missing[0]!r}")
-            if any(a.shape != self.shapes()[n] for n, a in arrays.items()):
-                raise ValueError(f"calibration: batch {self.at - 1} is of another shape than batch 0")
-            taken = {n: self.memory.take(arrays[n]) for n in names}
-            self.held = taken
-            return [taken[n][0] for n in names]
-        except Exception as error:
-            self.error = error
-            return None
-
-    def read_calibration_cache(self):
-        return self.cache
-
-    def write_calibration_cache(self, cache):
-        pass
-
-
-class _Entropy2(_Batches, trt.IInt8EntropyCalibrator2):
-    pass
-
-
-class _MinMax(_Batches, trt.IInt8MinMaxCalibrator):
-    pass
-
-
-ALGORITHMS = {"entropy2": _Entropy2, "minmax": _MinMax}
-
-
-def _calibrator(options, network, memory):
-    calibration, algorithm = options["calibration"], options["algorithm"]
-    if isinstance(calibration, list):
-        return ALGORITHMS[algorithm](calibration, None, network, memory)
-    with open(calibration, "rb") as file:
-        cache = file.read()
-    if algorithm is None:  # a cache says which one has written it
-        algorithm = "minmax" if cache.split(b"\n", 1)[0].strip().endswith(b"-MinMaxCalibration") else "entropy2"
-    return ALGORITHMS[algorithm]([], cache, network, memory)
-
-
-class _Progress:
+class Progress:
     """One line on the terminal while a build runs: what, how long, the library's last word."""
 
     def __init__(self, source, shown):
@@ -506,8 +269,3 @@ class _Progress:
         if self.thread:
             self.thread.join()
             self._line("failed" if kind else "done", "\n")
-
-
-def cached_plans(folder=True):
-    """The files that hold kept plans."""
-    return sorted(glob.glob(_place(folder, "*")))

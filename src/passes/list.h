@@ -9,17 +9,17 @@
 
 namespace tw::passes {
 
-std::remove_pointer_t<Run> removeDead, dropExpansions, windowScores, headsApart, joinMasks, activationBeforeMovement,
-    fuseAppendAttention, joinIntegerSums, packedRows, integerCaches, foldConstants, simplifyShapes,
-    constantsIntoRegions, inlineRegions, hoistInvariants, captureCarried, countConditions, iterateGathers, expandPowers,
-    fuseCumulativeSum, fuseUnrolledRecurrence, fuseRecurrence, fuseScatterReduction, indexRows, removeIdentities,
-    removeDeadRows, foldPadding, foldScaleIntoConvolution, fuseLayerNorm, fuseRotary, fuseAttention, batchesFirst,
-    fuseShuffleReduce, fuseReduce, fuseLogSoftmax, sinkReshapes, cancelMovements, pixelsToRows, patchesToMatmul,
-    convolutionToMatmul, transposedToPixels, splitMultipliedDepthwise, mergeMatmuls, mergeUnrolledProducts,
-    mergeConvolutions, joinFunctions, sumIntoScatter, fuseActivation, fuseEpilogue, multiplyByReciprocals,
-    fusePointwise, fuseExpandedDepthwise, copyConstantActivations, fuseGate, fuseNormMatmul, fuseMatmulNorm,
-    fuseResultQuantization, moveQuantization, keepIntegerWeights, quantizeRanges, fuseQuantization, fuseByteTables,
-    lowerPrecision, shareNodes, shareConstants, gatherToReshape, sequencesAsImages;
+std::remove_pointer_t<Run> removeDead, dropExpansions, rowsToCacheUpdate, windowScores, headsApart, joinMasks,
+    activationBeforeMovement, fuseAppendAttention, joinIntegerSums, packedRows, integerCaches, foldConstants,
+    simplifyShapes, constantsIntoRegions, inlineRegions, hoistInvariants, captureCarried, countConditions,
+    iterateGathers, expandPowers, fuseCumulativeSum, fuseUnrolledRecurrence, fuseRecurrence, fuseScatterReduction,
+    indexRows, removeIdentities, removeDeadRows, foldPadding, foldScaleIntoConvolution, fuseLayerNorm, fuseRotary,
+    fuseAttention, batchesFirst, fuseShuffleReduce, fuseReduce, fuseLogSoftmax, sinkReshapes, cancelMovements,
+    pixelsToRows, patchesToMatmul, convolutionToMatmul, transposedToPixels, splitMultipliedDepthwise, mergeMatmuls,
+    mergeUnrolledProducts, mergeConvolutions, joinFunctions, sumIntoScatter, fuseActivation, fuseEpilogue,
+    multiplyByReciprocals, fusePointwise, fuseExpandedDepthwise, copyConstantActivations, fuseGate, fuseNormMatmul,
+    fuseMatmulNorm, fuseResultQuantization, moveQuantization, keepIntegerWeights, quantizeRanges, fuseQuantization,
+    fuseByteTables, lowerPrecision, shareNodes, shareConstants, gatherToReshape, sequencesAsImages;
 
 // Of quantize_ranges: whether the user has decided.
 bool wantsIntegers(ir::Graph const& g, PassContext const& ctx);

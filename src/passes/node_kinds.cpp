@@ -3,6 +3,7 @@
 
 #include "ops/identity/op.h"
 #include "ops/shuffle/op.h"
+#include "ops/slice/op.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {
@@ -38,6 +39,22 @@ bool isCast(ir::Node const* n)
 bool hasInput(ir::Node const& n, size_t i)
 {
     return i < n.inputs.size() && n.inputs[i];
+}
+
+ir::Value* repeatedBut(ir::Value const* v, size_t axis)
+{
+    ir::Node const* const n = v->producer;
+    if (!n || n->op != &ops::slice::def() || v->rank() < 2)
+        return nullptr;
+    auto const& a = n->attrsAs<ops::slice::Attrs>();
+    ir::Value* const x = n->inputs[0];
+    if (a.mode != ops::slice::Mode::kStrict || hasInput(*n, 1) || hasInput(*n, 3) ||
+        !(x->shape[axis] == v->shape[axis]))
+        return nullptr;
+    for (size_t d = 0; d < x->shape.size(); ++d)
+        if (a.start[d] != 0 || (d == axis ? a.stride[d] != 1 && !x->shape[d].is(1) : !x->shape[d].is(1)))
+            return nullptr;
+    return x;
 }
 
 ir::Value* otherInput(ir::Node const* n, ir::Value const* v)

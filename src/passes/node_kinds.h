@@ -17,6 +17,8 @@ bool isReshape(ir::Node const* n);
 bool isCast(ir::Node const* n);
 // Whether the node has input i.
 bool hasInput(ir::Node const& n, size_t i);
+// What `v` repeats along all dimensions but `axis`, which has all of that one and 1 of the others; else null.
+ir::Value* repeatedBut(ir::Value const* v, size_t axis);
 // The other operand of a commutative node.
 ir::Value* otherInput(ir::Node const* n, ir::Value const* v);
 

@@ -30,6 +30,7 @@ std::vector<Pass> const& pipeline()
         {"share_nodes", shareNodes, Form::kImported, Form::kImported, 1},
         {"simplify_shapes", simplifyShapes, Form::kImported, Form::kImported, 1},
         {"drop_expansions", dropExpansions, Form::kImported, Form::kImported, 1},
+        {"rows_to_cache_update", rowsToCacheUpdate, Form::kImported, Form::kImported, 1},
         {"window_scores", windowScores, Form::kImported, Form::kImported, 1},
         {"heads_apart", headsApart, Form::kImported, Form::kImported, 1},
         {"join_masks", joinMasks, Form::kImported, Form::kImported, 1},
@@ -221,7 +222,7 @@ private:
             if (!(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && c != '_' && c != '-')
                 c = '_';
         char number[16];
-        std::snprintf(number, sizeof number, ".%02d.", done_);
+        std::snprintf(number, sizeof number, ".%03d.", done_);
         std::string const path = *options_.dumpFolder + "/" + stem + number + pass + ".txt";
         ir::BlobTable large; // contents of large constants are named by hash only
         std::ofstream file(path, std::ios::binary);

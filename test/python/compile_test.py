@@ -16,7 +16,7 @@ import pytest
 import tensorrt as trt
 import tensorwright
 from onnx import TensorProto, helper, numpy_helper
-from tensorwright import _compile, _model
+from tensorwright import _compile, _model, _plans, _torch
 
 from models import Resnet, close
 from small import LOUD
@@ -198,7 +198,7 @@ def test_plans_are_kept_by_content(net, folder, monkeypatch):
     tensorwright.compile(folder / "a.onnx")
     assert not builds
     # A plan that is damaged is built again, and stands there whole afterwards.
-    plans = _compile.cached_plans()
+    plans = _plans.cached_plans()
     assert len(plans) >= 4
     for path in plans:
         with open(path, "r+b") as file:
@@ -217,7 +217,7 @@ def test_external_weights_count(net, folder):
     onnx.save_model(
         onnx.load_from_string(net.model()), path, save_as_external_data=True, location="weights.bin", size_threshold=64
     )
-    assert _compile._external_files(path.read_bytes()) == ["weights.bin"]
+    assert _plans.external_files(path.read_bytes()) == ["weights.bin"]
     x = image(net)
     close(tensorwright.compile(path)(x), net.answer(x))
     data = bytearray((folder / "weights.bin").read_bytes())
@@ -509,15 +509,15 @@ def test_progress(net, capfd):
 def test_what_shapes_leave_open_of_a_module():
     examples = [np.zeros(shape) for shape in ((2, 3, 8), (2, 4), (5,))]
     shapes = {"a": ((1, 3, 8), (2, 3, 8), (9, 3, 16)), "b": ((1, 4), (2, 4), (9, 4)), "c": ((5,),) * 3}
-    axes = _compile._open_axes(["a", "b", "c"], examples, shapes)
+    axes = _torch.open_axes(["a", "b", "c"], examples, shapes)
     assert axes == {"a": {0: "batch", 2: "a_2"}, "b": {0: "batch"}}
-    assert _compile._open_axes(["c"], examples[2:], {"c": ((1,), (5,), (7,))}) == {"c": {0: "batch"}}
+    assert _torch.open_axes(["c"], examples[2:], {"c": ((1,), (5,), (7,))}) == {"c": {0: "batch"}}
     shapes["b"] = ((1, 4), (2, 4), (8, 4))
-    assert _compile._open_axes(["a", "b", "c"], examples, shapes)["b"] == {0: "b_0"}
+    assert _torch.open_axes(["a", "b", "c"], examples, shapes)["b"] == {0: "b_0"}
     with pytest.raises(ValueError, match="is of rank 2, the example in inputs= of rank 1"):
-        _compile._open_axes(["c"], examples[2:], {"c": ((1, 5),) * 3})
+        _torch.open_axes(["c"], examples[2:], {"c": ((1, 5),) * 3})
     with pytest.raises(ValueError, match="no input is called 'z'"):
-        _compile._open_axes(["c"], examples[2:], {"z": ((1,),) * 3})
+        _torch.open_axes(["c"], examples[2:], {"z": ((1,),) * 3})
 
 
 def test_torch_modules(compiled, net):

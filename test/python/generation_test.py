@@ -26,8 +26,8 @@ FORMS = {
     "two in one, no mask": {"made": merged, "mask": False, "places": False},
     "other names": {"names": ("past_{1}_{0}", "present_{1}_{0}"), "logits": "scores"},
 }
-KINDS = {"positions of the mask": "Slots", "two in one": "Slots", "two in one, no mask": "Growing", "TensorScatter": "Slots", "no cache": "Whole", "no cache, no mask": "Whole"}
-WITHOUT_PAGES = {"positions as an input": "Slots", "positions of the cache's size": "Growing", "no mask": "Growing", "other names": "Slots"}
+KINDS = {"TensorScatter": "Slots", "no cache": "Whole", "no cache, no mask": "Whole"}
+WITHOUT_PAGES = {"positions as an input": "Slots", "positions of the mask": "Slots", "two in one": "Slots", "two in one, no mask": "Growing", "positions of the cache's size": "Growing", "no mask": "Growing", "other names": "Slots"}
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import tensorrt as trt
 
-from .. import _memory
-from .._compile import PRECISIONS, _key, _place, _Progress
+from .. import _memory, _plans
+from .._compile import PRECISIONS, Progress
 from .._model import Logger, Model, write
 from .interface import INDEX, Interface, Source, interface_of, source_of, tensors_of_network
 
@@ -96,7 +96,7 @@ def encoder(path: str, plan: Plan, sizes: dict[int, int], cache, progress) -> Mo
 def kept(source, options, plan: Plan, cache, progress, build) -> Model:
     """The engine that build(logger) makes the plan of, or that was made before of the same source and options. Its weights stay in the file
     as long as it lives, so that processes share them."""
-    path = _place(cache, _key(source, {**options, "made by": _made_by()})) if cache else None
+    path = _plans.place(cache, _plans.key(source, {**options, "made by": _made_by()})) if cache else None
     refusal = f"{path}.refused" if path and plan.blocks else None
     if refusal and os.path.exists(refusal):
         with open(refusal, encoding="utf-8") as file:
@@ -106,7 +106,7 @@ def kept(source, options, plan: Plan, cache, progress, build) -> Model:
             return Model(_mapped(path), plan.device)
         except (RuntimeError, ValueError, OSError) as error:
             log.warning("the kept engine %s cannot be used and is built again: %s", path, error)
-    with _Progress(source, progress) as shown:
+    with Progress(source, progress) as shown:
         try:
             data = build(shown.logger)
         except RuntimeError as error:
@@ -202,11 +202,15 @@ def _keep_outputs(network, names: set) -> None:
             network.unmark_output(tensor)
 
 
-def _build(path: str, plan: Plan, config: dict, logger: Logger) -> bytes:
-    pages = {"TENSORWRIGHT_KV_CAPACITY": str(plan.rows), "TENSORWRIGHT_KV_PAGES": str(plan.blocks)} if plan.blocks else {}
-    with _memory.chosen(plan.device, **pages):
+def _build(path: str, plan: Plan, config: dict, logger: Logger, static: bool = False) -> bytes:
+    """static: the caches are of a fixed length, and are written where all sequences are as long; now each has its own length."""
+    sizes = {"TENSORWRIGHT_KV_CAPACITY": str(plan.rows)} if plan.blocks or static else {}
+    pages = {"TENSORWRIGHT_KV_PAGES": str(plan.blocks)} if plan.blocks else {}
+    with _memory.chosen(plan.device, **sizes, **pages):
         builder, network, settings, _ = _imported(path, logger)
         found = interface_of(tensors_of_network(network), config)
+        if found.counts and not sizes:
+            return _build(path, plan, config, logger, True)
         if found.batch > 1:
             raise ValueError(f"{path}: input {found.ids!r} has a batch of {found.batch}; 1, or any number, is expected")
         grows = bool(found.caches) and _grows(network, found)
@@ -218,6 +222,7 @@ def _build(path: str, plan: Plan, config: dict, logger: Logger) -> bytes:
             kind = found.tensors[found.caches[0].past].dtype
             if not plan.wanted and kind not in ((trt.float32, trt.int8) if plan.device == "cpu" else (trt.float16,)):
                 raise RuntimeError(f"there is no fast kernel for pages of {kind} on {plan.device}")
+        if plan.blocks or static:
             if not grows:
                 found = _fixed(network, found, plan.rows, config)
         # Without a mask what a cache holds beyond a sequence would count.
@@ -321,9 +326,12 @@ def _new_keys(network, layer, past, present, ids):
 
 def _fixed(network, found: Interface, rows: int, config: dict) -> Interface:
     """Caches in place whose length the file leaves open get one."""
+    opened = {c.past: 2 for c in found.caches if c.capacity < 0}
+    if opened:
+        opened |= {name: 3 for name, _ in found.masks}
     for tensor in (network.get_input(i) for i in range(network.num_inputs)):
-        if tensor.name in {c.past for c in found.caches if c.capacity < 0}:
-            tensor.shape = tuple(rows if d == 2 else n for d, n in enumerate(tensor.shape))
+        if tensor.name in opened:
+            tensor.shape = tuple(rows if d == opened[tensor.name] else n for d, n in enumerate(tensor.shape))
     return interface_of(tensors_of_network(network), config)
 
 

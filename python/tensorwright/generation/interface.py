@@ -28,12 +28,16 @@ _ROLES = {
 _HEADS = ("num_attention_heads", "n_head", "decoder_attention_heads", "num_heads")
 _WIDTH = ("hidden_size", "n_embd", "d_model")
 _HEAD = ("head_dim", "d_kv")
-_WINDOW = "sliding_window"
-SIZES = (*_HEADS, "num_key_value_heads", *_WIDTH, *_HEAD, _WINDOW)
+_WINDOW, _HAS_WINDOW = "sliding_window", "use_sliding_window"
+SIZES = (*_HEADS, "num_key_value_heads", *_WIDTH, *_HEAD, _WINDOW, _HAS_WINDOW)
 # past_key_values.0.key; of Transformers' own exporter input.cache.layers.0.keys, or another name of the argument.
 _PAST = re.compile(r"past|^(input\.)?\w*cache\w*\.(layers\.)?\d+\.(keys?|values?)$")
 # Of layers with a window that exporter has an input more, which says how large it is.
 _SAID_WINDOW = re.compile(r"\._?sliding_window(_tensor)?$")
+# Of static caches it is told how many tokens they hold, each one by itself.
+_COUNT = re.compile(r"\.cumulative_length$")
+# Beside static caches masks are of each new token; there may be one for each kind of layer.
+_MASK_OF_KIND = re.compile(r"^attention_mask\.(full|sliding)_attention$")
 _OTHER_SIDE = re.compile(r"encoder|cross")
 
 
@@ -77,6 +81,9 @@ class Interface:
     width: int = 0
     windows: tuple[str, ...] = ()  # inputs of one number, the tokens of a window
     window: int = 0
+    # Masks of each new token, [batch, 1, tokens, columns], which say themselves that none sees what comes behind it: (name, tokens of its window or 0).
+    masks: tuple[tuple[str, int], ...] = ()
+    counts: tuple[str, ...] = ()  # inputs of one number, the tokens before a run; caches in place have kv_lengths instead
     logits: str = ""
     caches: list[Cache] = field(default_factory=list)
     crosses: list[Cache] = field(default_factory=list)  # of an encoder's states, which stay as they are
@@ -97,14 +104,16 @@ class Interface:
         """Of all inputs, for a run of so many new tokens in each row. grows: the outputs' caches have the new tokens behind the old; source:
         what an encoder has read."""
         result = {self.ids: (rows, new)}
+        columns = past + new if grows or not self.caches else past
         if self.mask:
-            result[self.mask] = (rows, past + new if grows or not self.caches else past)
+            result[self.mask] = (rows, columns)
+        result |= {name: (rows, 1, new, columns) for name, _ in self.masks}
         if self.places:
             result[self.places] = (rows, new)
         for name in (self.index, self.lengths, self.last):
             if name:
                 result[name] = (rows, 1)[: len(self.tensors[name].shape)]
-        for name in (self.total, self.branch, *self.windows):
+        for name in (self.total, self.branch, *self.windows, *self.counts):
             if name:
                 result[name] = (1,)[: len(self.tensors[name].shape)]
         if self.order:
@@ -116,6 +125,18 @@ class Interface:
         for caches, length in ((self.caches, past), (self.crosses, source)):
             result |= {c.past: (rows, c.heads, length, c.head) for c in caches}
         return result
+
+
+def _masks(found: Interface, left: dict[str, Tensor], config: dict) -> tuple[tuple[str, int], ...]:
+    """Masks of each new token; one that has no kind in its name is of all layers, which have a window if there is one."""
+    window = 0 if config.get(_HAS_WINDOW) is False else _number(config, _WINDOW)
+    if found.mask and len(found.tensors[found.mask].shape) == 4:
+        name, found.mask = found.mask, None
+        return ((name, window),)
+    kinds = [(n, m[1] == "sliding") for n in left if (m := _MASK_OF_KIND.match(n)) and len(left[n].shape) == 4]
+    if any(slides for _, slides in kinds) and not _number(config, _WINDOW):
+        raise ValueError(f"input {kinds[0][0]!r} is a mask of windows; a config.json beside the model has to say {_WINDOW}")
+    return tuple((n, _number(config, _WINDOW) if slides else 0) for n, slides in kinds)
 
 
 def tensors_of_network(network) -> list[Tensor]:
@@ -148,6 +169,7 @@ def interface_of(tensors: list[Tensor], config: dict | None = None) -> Interface
         raise ValueError(f"no input is called input_ids (inputs: {', '.join(inputs)}); the model is no decoder of tokens")
     if len(inputs[found.ids].shape) != 2:
         raise ValueError(f"input {found.ids!r} has the shape {list(inputs[found.ids].shape)}, [batch, tokens] is expected")
+    found.masks = _masks(found, left, config or {})
     for name, ranks in (
         (found.mask, (2,)),
         (found.places, (2,)),
@@ -163,15 +185,16 @@ def interface_of(tensors: list[Tensor], config: dict | None = None) -> Interface
             raise ValueError(
                 f"input {name!r} has the shape {list(inputs[name].shape)}, of {ranks[-1]} dimensions it would be known"
             )
-    if found.pages and found.lengths == "kv_lengths":  # of caches that got longer: tokens before a run, and so where new ones go
+    found.counts = tuple(n for n in left if _COUNT.search(n) and len(left[n].shape) < 2)
+    if (found.pages or found.counts) and found.lengths == "kv_lengths":  # tokens before a run, and so where new ones go
         found.index, found.lengths = found.lengths, None
     found.batch = inputs[found.ids].shape[0]
     found.windows = tuple(n for n in left if _SAID_WINDOW.search(n) and len(left[n].shape) < 2)
     found.window = _number(config or {}, _WINDOW)
     if found.windows and not found.window:
         raise ValueError(f"input {found.windows[0]!r} is the size of a window; a config.json beside the model has to say {_WINDOW}")
-    for name in found.windows:
-        del left[name]
+    for name in (*found.windows, *found.counts, *(n for n, _ in found.masks)):
+        left.pop(name, None)
     for name in [n for n in left if _PAST.search(n)]:
         caches = found.crosses if _OTHER_SIDE.search(name) else found.caches
         caches.append(_cache(left.pop(name), outputs, config or {}, caches is found.crosses))

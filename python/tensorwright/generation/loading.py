@@ -83,7 +83,7 @@ class Loading:
                     continue  # what was built is for caches that stay as long as they are
                 self.runs = runs.Growing(self.model, found, self.plan)
                 return
-            if found.batch == 1:
+            if found.batch == 1 or (found.order and not found.index):  # one place for all sequences
                 self.plan = dataclasses.replace(self.plan, slots=1)
             self.runs = runs.Slots(self.model, found, self.plan)
             if runs.masks_well(self.runs):

@@ -157,6 +157,8 @@ class Runs:
         context.feed(found.ids, ids)
         if found.mask:
             context.feed(found.mask, mask)
+        for name, window in found.masks:
+            context.feed(name, self._mask_of_each(found, name, window, lengths, new))
         if found.places:
             context.feed(found.places, lengths[:, None] + np.arange(new, dtype=np.int32))
         for name, value in ((found.index, index), (found.lengths, counts), (found.last, lengths + new - 1)):
@@ -165,9 +167,19 @@ class Runs:
         if found.order:
             context.feed(found.order, lengths[0] + np.arange(new, dtype=np.int32))
         windows = ((name, found.window) for name in found.windows)
-        for name, value in ((found.total, int(lengths.max()) + new), (found.branch, branch), *windows):
+        counts = ((name, int(lengths.max())) for name in found.counts)
+        for name, value in ((found.total, int(lengths.max()) + new), (found.branch, branch), *windows, *counts):
             if name:
                 context.feed(name, np.full((1,)[: len(found.tensors[name].shape)], value))
+
+    def _mask_of_each(self, found: Interface, name: str, window: int, lengths, new: int):
+        """[rows, 1, new, columns]: what each new token sees; of numbers, 0 is what it sees."""
+        columns, places = np.arange(found.tensors[name].shape[3]), (np.reshape(lengths, (-1, 1)) + np.arange(new))[:, :, None]
+        seen = columns <= places
+        if window:
+            seen &= columns > places - window
+        dtype = self.model._dtypes[name]
+        return (np.where(seen, 0, np.finfo(dtype).min) if np.issubdtype(dtype, np.floating) else seen)[:, None]
 
 
 class Slots(Runs):

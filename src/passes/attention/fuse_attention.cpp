@@ -4,6 +4,7 @@
 //   a quantize and a dequantize by one step behind any of these, behind the mask and behind p: the node rounds so, too
 //   p = softmax(s), perhaps where(isnan(p), 0, p);  y = transpose(p v, [0,2,1,3]), or [2,0,1,3] for [S, B, columns], and perhaps
 //   a reshape
+//   p = softmax(s, sinks) without the last weight (sinks.h)
 // q, k and v are [B, heads, S, size], or [B * heads, S, size] with reshapes to the former anywhere between. The
 // reshapes, transposes, slices and gathers that take them out of [B, S, columns] or [S, B, columns] (of a tensor each, or all
 // three of one) are read through: the node reads the rows where they lie, heads of keys and values that several of queries share
@@ -22,6 +23,7 @@
 #include "ops/shuffle/op.h"
 #include "ops/softmax/op.h"
 #include "passes/attention/attention.h"
+#include "passes/attention/sinks.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
 #include "passes/node_kinds.h"
@@ -152,8 +154,11 @@ public:
         isUntidy = isUntidy || weights_.guard;
         if (weights_.guard && n)
             TW_TRY(guardResult(g_, *n, *weights_.guard));
+        fused = n;
         return n != nullptr;
     }
+
+    ir::Node* fused = nullptr; // what fuse() has made
 
 private:
     struct Operand
@@ -466,9 +471,17 @@ private:
 Result<bool> fuseAttention(ir::Graph& g, PassContext const& ctx)
 {
     bool isUntidy = false;
+    auto fuse = [&](ir::Node& last) -> Result<ir::Node*> {
+        AttentionMatch m(g, ctx);
+        bool const isOne = m.from(&last);
+        TW_ASSIGN(bool const isDone, isOne ? m.fuse(isUntidy) : Result<bool>(false));
+        return isDone ? m.fused : nullptr;
+    };
     TW_ASSIGN(bool changed, changeEach(g, ops::matrix_multiply::isBareProduct, [&](ir::Node& last) -> Result<bool> {
-                  AttentionMatch m(g, ctx);
-                  return m.from(&last) ? m.fuse(isUntidy) : Result<bool>(false);
+                  auto const sinks = sinkScoresOf(g, last);
+                  isUntidy = isUntidy || sinks;
+                  TW_ASSIGN(ir::Node * made, sinks ? fuseWithSinks(g, last, *sinks, fuse) : fuse(last));
+                  return made != nullptr;
               }));
     if (!changed && !isUntidy)
         return false;

@@ -10,7 +10,9 @@
 #include "ops/identity/op.h"
 #include "ops/slice/op.h"
 #include "passes/caches/images.h"
+#include "passes/caches/merged.h"
 #include "passes/caches/pages.h"
+#include "passes/caches/static_caches.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
 
@@ -53,6 +55,8 @@ int axisOfRows(ir::Node const& n, ir::Value const& past)
     return axis;
 }
 
+} // namespace
+
 std::vector<CacheJoin> joinsOf(ir::Graph& g)
 {
     std::vector<CacheJoin> joins;
@@ -72,6 +76,8 @@ std::vector<CacheJoin> joinsOf(ir::Graph& g)
         }
     return joins;
 }
+
+namespace {
 
 // What an error says of an input that might be a cache.
 std::string nearestTo(ir::Graph const& g)
@@ -97,7 +103,7 @@ std::vector<std::vector<ir::Dim>> dimsOf(ir::Graph const& g)
 // Of nothing there is no run, and old and new rows are no more than the capacity N: with that, what exporters write for broadcasts and for
 // slices of tables is no max(1, s), no min(P + s, rows of the table). Ranges of two symbols do not say that of their sum. So small ranges are
 // set, and what inference makes of them is compared to what it makes of all P and s up to N, wherever P + s <= N.
-Result<void> boundRows(ir::Graph& g, CacheJoin const& join, int64_t capacity)
+Result<void> boundRows(ir::Graph& g, CacheJoin const& join, ir::Dim const& added, int64_t capacity)
 {
     constexpr int64_t kLeastRows = 4, kMostRows = 16; // of few numbers broadcasts are other expressions
     ir::Dim const batch = join.past->shape[0], past = join.past->shape[size_t(join.axis)];
@@ -108,7 +114,7 @@ Result<void> boundRows(ir::Graph& g, CacheJoin const& join, int64_t capacity)
             g.symbols[name].range = range;
     };
     auto infer = [&](int64_t most) -> Result<std::vector<std::vector<ir::Dim>>> {
-        bind(join.rows(), {1, most});
+        bind(added, {1, most});
         bind(batch, {1, INT32_MAX});
         bind(past, {0, most});
         TW_TRY(g.inferAll());
@@ -116,7 +122,6 @@ Result<void> boundRows(ir::Graph& g, CacheJoin const& join, int64_t capacity)
     };
     TW_ASSIGN(auto const all, infer(std::max(capacity, kLeastRows)));
     TW_ASSIGN(auto const small, infer(std::clamp(capacity / 2, kLeastRows, kMostRows)));
-    ir::Dim const added = join.rows();
     // What differs; contents may be known in one of the two alone.
     std::vector<std::pair<ir::Dim, ir::Dim>> pairs;
     for (size_t i = 0; i < all.size(); ++i)
@@ -150,6 +155,25 @@ Result<void> boundRows(ir::Graph& g, CacheJoin const& join, int64_t capacity)
     return {};
 }
 
+bool isCalled(ir::Value const* v, char const* part)
+{
+    return v->name.find(part) != std::string::npos;
+}
+
+// New rows: where places are computed of a mask of any length, they are as many as tokens or what the mask has more than there are old rows,
+// which are the same.
+ir::Dim newRows(ir::Graph const& g, CacheJoin const& join)
+{
+    std::vector<std::string> names;
+    join.rows().collectSymbols(names);
+    std::set<std::string> ofInputs;
+    for (ir::Value const* v : g.inputs)
+        for (ir::Dim const& d : v->shape)
+            if (!isCalled(v, "mask") && v->rank() == 2 && contains(names, d.str()))
+                ofInputs.insert(d.str());
+    return ofInputs.size() == 1 ? ir::Dim::symbol(*ofInputs.begin()) : join.rows();
+}
+
 // One symbol of sequences, one of old rows and one of new ones, where inputs have no names of dimensions that say so; masks over old
 // and new rows are as long as both.
 Result<void> unifyRows(ir::Graph& g, std::vector<CacheJoin> const& joins, int64_t capacity)
@@ -158,7 +182,7 @@ Result<void> unifyRows(ir::Graph& g, std::vector<CacheJoin> const& joins, int64_
     std::set<std::string> names;
     for (CacheJoin const& j : joins)
         names.insert(rowsOf(j).str());
-    ir::Dim const past = rowsOf(joins[0]), added = joins[0].rows(), batch = joins[0].past->shape[0];
+    ir::Dim const past = rowsOf(joins[0]), added = newRows(g, joins[0]), batch = joins[0].past->shape[0];
     std::map<std::string, int> uses; // in inputs
     for (ir::Value* v : g.inputs)
         for (ir::Dim& d : v->shape) {
@@ -168,7 +192,6 @@ Result<void> unifyRows(ir::Graph& g, std::vector<CacheJoin> const& joins, int64_
                 ++uses[d.str()];
         }
     auto isLone = [&](ir::Dim const& d) { return isSymbol(d) && uses[d.str()] == 1; };
-    auto isCalled = [](ir::Value const* v, char const* part) { return v->name.find(part) != std::string::npos; };
     for (ir::Value* v : g.inputs) {
         if (v->rank() < 2)
             continue;
@@ -186,7 +209,7 @@ Result<void> unifyRows(ir::Graph& g, std::vector<CacheJoin> const& joins, int64_
         if (isCalled(v, "mask") && v->rank() >= 2 && isSymbol(v->shape.back()) &&
             !known.contains(v->shape.back().str()))
             v->shape.back() = past + added;
-    return boundRows(g, joins[0], capacity);
+    return boundRows(g, joins[0], added, capacity);
 }
 
 } // namespace
@@ -198,13 +221,23 @@ Result<std::vector<FixedCache>> fixCaches(std::unique_ptr<ir::Graph>& g, CacheSi
     if (sizes.blocks > 0 && capacity % ops::cache_update::kPageRows != 0)
         return invalidArgument("caches in pages of {} rows have a capacity of a multiple of that, not {}",
                                ops::cache_update::kPageRows, capacity);
-    auto const early = joinsOf(*g);
+    auto early = joinsOf(*g);
+    if (early.empty()) {
+        TW_ASSIGN(bool const isMerged, takeDecoderWithPast(*g, ctx));
+        if (isMerged)
+            early = joinsOf(*g);
+    }
     Options options;
     options.stopBefore = "integer_caches";
     options.disabled = {"fuse_layer_norm", "fuse_rotary"};
     if (sizes.blocks > 0) // what is dequantized before it is moved is read by attention without the moves
         options.disabled.push_back("move_quantization");
     options.givesAlternatives = false;
+    if (early.empty()) {
+        TW_ASSIGN(auto const caches, fixStaticCaches(*g, sizes, options, ctx));
+        if (!caches.empty())
+            return caches;
+    }
     if (early.empty() && sizes.blocks > 0) {
         TW_TRY(run(*g, ctx, options));
         if (auto const caches = cachesInPlace(*g); !caches.empty())

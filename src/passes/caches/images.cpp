@@ -179,8 +179,10 @@ Result<void> Images::addInputs()
         for (size_t d = 0; d < shape.size(); ++d) {
             bool const isRows = shape[d] == past_ + added_ || (join && int(d) == join->axis);
             if (names(shape[d], symbol_) && !isRows)
-                return unsupported("dimension {} of input '{}' is the length of the caches, and the input is no cache",
-                                   d, v->name);
+                return unsupported("dimension {} of input '{}', {}, depends on the length of the caches, {}, and is "
+                                   "neither that nor the "
+                                   "length with the {} new rows",
+                                   d, v->name, shape[d].str(), past_.str(), added_.str());
             if (isRows)
                 shape[d] = capacity_;
         }

@@ -3,8 +3,10 @@
 
 #include "ops/attention/op.h"
 #include "ops/cache_update/op.h"
+#include "ops/concatenation/op.h"
 #include "ops/dequantize/op.h"
 #include "ops/identity/op.h"
+#include "ops/slice/op.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
 
@@ -47,6 +49,29 @@ Result<void> findReaders(ir::Graph const& g, ir::Value* v, std::string const& ca
     return {};
 }
 
+// The dimensions that a cache had before it was in pages: [images, heads, rows, size].
+Result<void> dimsOfRows(ir::Graph& g, ir::Node& n, ir::Value* pages)
+{
+    ir::Shape const& shape = n.inputs[0]->shape;
+    if (!shape[1].isConst() || !shape[3].isConst())
+        return unsupported("layer '{}' reads the dimensions of the cache '{}', which are not known", n.name,
+                           n.inputs[0]->name);
+    auto add = [&](ir::OpDef const& op, ir::AttrsBase const& a, std::vector<ir::Value*> inputs) -> Result<ir::Value*> {
+        TW_ASSIGN(ir::Node * m, g.addNode(op, a.clone(), std::move(inputs), n.name, {}, g.positionOf(&n)));
+        takePlaceOf(*m, n);
+        return m->outputs[0];
+    };
+    int32_t const known[] = {int32_t(shape[1].value()), int32_t(shape[2].value()), int32_t(shape[3].value())};
+    ir::Value* const rest = g.addConstant(n.name + ".rest", DataType::kInt32, {3}, known);
+    rest->content.emplace(std::begin(known), std::end(known));
+    TW_ASSIGN(ir::Value * images, add(ops::shape::def(), ir::NoAttrs(), {pages}));
+    TW_SET(images, add(ops::slice::def(), ops::slice::partOf(images->shape, 0, 0, 1), {images}));
+    TW_ASSIGN(ir::Value * dims, add(ops::concatenation::def(), ops::concatenation::Attrs(0), {images, rest}));
+    g.replaceAllUses(n.outputs[0], dims);
+    g.eraseNode(&n);
+    return {};
+}
+
 } // namespace
 
 bool keepsBlocks(ir::Node const& n)
@@ -85,8 +110,11 @@ Result<std::vector<FixedCache>> pageCaches(ir::Graph& g, std::vector<ir::Node*> 
         if (!(past->shape[2] == rows) || rows.value() % kPageRows != 0)
             return unsupported("cache '{}' has {} rows; in pages all caches have as many, a multiple of {}", past->name,
                                past->shape[2].str(), kPageRows);
-        if (readersOf(g, past).size() != 1)
-            return unsupported("cache '{}', whose rows are in pages, is read beside what writes to it", past->name);
+        for (ir::Node const* m : readersOf(g, past))
+            if (m != n && m->op != &ops::shape::def())
+                return unsupported("cache '{}', whose rows are in pages, is read by layer '{}' ({}) beside what writes "
+                                   "to it",
+                                   past->name, m->name, m->op->name);
         Readers found;
         TW_TRY(findReaders(g, n->outputs[0], past->name, found));
         if (!found.output)
@@ -97,6 +125,10 @@ Result<std::vector<FixedCache>> pageCaches(ir::Graph& g, std::vector<ir::Node*> 
         caches.push_back({past->name, found.output->name, 2, n->inputs[1]->shape[a.isPacked() ? 1 : 2]});
     }
     TW_ASSIGN(ir::Value * pages, addPages(g, batch, rows.value() / kPageRows));
+    for (ir::Node* n : updates)
+        for (ir::Node* m : readersOf(g, n->inputs[0]))
+            if (m->op == &ops::shape::def())
+                TW_TRY(dimsOfRows(g, *m, pages));
     for (ir::Node* n : updates) {
         ir::Value* const past = n->inputs[0];
         past->shape = {blocks, past->shape[1], kPageRows, past->shape[3]};

@@ -6,31 +6,14 @@
 // routing to experts. Any form; expects inferred shapes. Leaves alone: scatters along another axis, indices that vary within a row.
 #include "ops/gather/op.h"
 #include "ops/scatter/op.h"
-#include "ops/slice/op.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
+#include "passes/node_kinds.h"
 #include "tactic/registry.h"
 
 namespace tw::passes {
 
 namespace {
-
-// What `v` repeats along all dimensions but `axis`, which has all of that one and 1 of the others; else null.
-ir::Value* repeatedBut(ir::Value const* v, size_t axis)
-{
-    ir::Node const* const n = v->producer;
-    if (!n || n->op != &ops::slice::def() || v->rank() < 2)
-        return nullptr;
-    auto const& a = n->attrsAs<ops::slice::Attrs>();
-    auto isGiven = [&](size_t input) { return input < n->inputs.size() && n->inputs[input]; };
-    ir::Value* const x = n->inputs[0];
-    if (a.mode != ops::slice::Mode::kStrict || isGiven(1) || isGiven(3) || !(x->shape[axis] == v->shape[axis]))
-        return nullptr;
-    for (size_t d = 0; d < x->shape.size(); ++d)
-        if (a.start[d] != 0 || (d == axis ? a.stride[d] != 1 && !x->shape[d].is(1) : !x->shape[d].is(1)))
-            return nullptr;
-    return x;
-}
 
 bool haveEqualRows(ir::Value const& x, ir::Value const& indices, size_t axis)
 {

@@ -404,6 +404,17 @@ void ModelImporter::markOutput(std::string const& name, Value const& value, int 
     network().markOutput(*tensor);
 }
 
+namespace {
+
+bool isQuantizedOp(tw_onnx::NodeProto const& node)
+{
+    return isDefaultDomain(node.domain())
+               ? contains(kQuantizedOps, node.op_type())
+               : node.domain() == kMicrosoft && contains(kMicrosoftQuantizedOps, node.op_type());
+}
+
+} // namespace
+
 void ModelImporter::import(tw_onnx::ModelProto const& model, std::string const& modelPath)
 {
     nbImported_ = 0;
@@ -411,12 +422,8 @@ void ModelImporter::import(tw_onnx::ModelProto const& model, std::string const& 
     checkModel(model);
     tw_onnx::GraphProto const& graph = model.graph();
     std::vector<int> const order = topologicalOrder(graph);
-    takeZeroPoints(std::ranges::any_of(graph.node(), [&](auto const& node) {
-        std::string const& op = node.op_type();
-        return isDefaultDomain(node.domain()) ? contains(kQuantizedOps, op) && importers_.contains(op)
-                                              : node.domain() == kMicrosoft && contains(kMicrosoftQuantizedOps, op) &&
-                                                    importers_.contains(op, kMicrosoft);
-    }));
+    bool const isOnQuantized = std::ranges::any_of(graph.node(), isQuantizedOp);
+    takeZeroPoints(isOnQuantized && importers_.contains(kQuantizedOps[0]));
     readInitializers(graph);
     importInputs(graph);
     readSums(graph);
@@ -424,7 +431,13 @@ void ModelImporter::import(tw_onnx::ModelProto const& model, std::string const& 
         try {
             importNode(graph, index);
         } catch (ImportError& e) {
-            throw NodeError{std::move(e), index, graph.node(index).name(), graph.node(index).op_type()};
+            tw_onnx::NodeProto const& node = graph.node(index);
+            bool const wouldDo = isQuantizedOp(node) || node.op_type() == "QuantizeLinear" ||
+                                 node.op_type() == "DequantizeLinear"; // with the operators of quantized tensors
+            if (isOnQuantized && !importers_.contains(kQuantizedOps[0]) && wouldDo)
+                e.message += "; the model has operators on quantized tensors, which TensorRT 8.5 does not import: a "
+                             "parser does that is made with TENSORWRIGHT_ONNX_QUANTIZED_OPS=1 in the environment";
+            throw NodeError{std::move(e), index, node.name(), node.op_type()};
         }
         ++nbImported_;
     }

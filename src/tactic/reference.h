@@ -92,4 +92,25 @@ private:
     RegionRunner runRegion_;
 };
 
+// The elements of an input as doubles, read once where all of the output is wanted: a sample needs few of them.
+class Numbers
+{
+public:
+    Numbers(RefContext const& ctx, int input) : t_(ctx.has(input) ? ctx.in(input) : TensorRef())
+    {
+        constexpr int64_t kMost = int64_t(1) << 24; // 128 MiB of doubles
+        if (!ctx.wantsAll() || !t_.data || t_.count() > kMost)
+            return;
+        read_.resize(size_t(t_.count()));
+        for (int64_t i = 0; i < t_.count(); ++i)
+            read_[size_t(i)] = t_.get(i);
+    }
+    double operator[](int64_t i) const { return read_.empty() ? t_.get(i) : read_[size_t(i)]; }
+    std::span<double const> read() const { return read_; } // empty: they are read one by one
+
+private:
+    TensorRef t_;
+    std::vector<double> read_;
+};
+
 } // namespace tw::ops

@@ -2,9 +2,9 @@
 // usage: test_cuda_compile [--all | --sample N] [--seed S] [--filter TEXT] [--threads N] [--report FILE]
 //        test_cuda_compile --dump DIR | --code FILE [--filter TEXT]
 // Compiles the kernels of the op cases for sm_80 and sm_90a, without a GPU: each distinct source once, on as many
-// threads as there are processors. --sample takes N cases, by a seed that is today's date unless given, and of the
-// other cases the shortest sources that it takes to have compiled every .cuh file. Reports
-// registers, spills and seconds of each tactic. Exit status 77, with the reason: there is no NVRTC.
+// threads as there are processors. --sample takes N cases, by a seed that is today's date unless given, of each a config
+// of every tactic and architecture, and of all others the shortest sources that it takes to have compiled every .cuh file.
+// Reports registers, spills and seconds of each tactic. Exit status 77, with the reason: there is no NVRTC.
 // --dump writes all sources of all cases into DIR, numbered, and compiles none: what a change of the generators has
 // changed is the difference of two folders. --code compiles all of them and writes a line each: the case, tactic and
 // architecture, and of each kernel a hash of its machine code, its instructions, registers and bytes of spills; what a
@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <random>
@@ -41,6 +42,7 @@ struct Source
     std::string tactic;
     int architecture = 0;
     size_t number = 0; // of that case
+    bool isTaken = false;
 };
 
 struct Total
@@ -106,28 +108,47 @@ std::string_view bodyOf(cuda::SourceFile const& file)
     return file.text.substr(std::min(file.text.find('\n', from), file.text.size()));
 }
 
-// The sources of the first `sample` cases, and of the others the shortest that hold what no source before them does. A
-// file that no case compiles is a failure, if the cases are `all` there are.
-std::vector<Source> chosen(std::vector<Source> sources, size_t sample, bool all, int& failures)
+// Of sources of one case, tactic and architecture, which lie side by side: all if everything is taken, else one.
+void takeSample(std::vector<Source>& sources, size_t sample, uint64_t seed)
 {
-    std::vector<cuda::SourceFile> left;
+    std::mt19937_64 random(seed);
+    bool const takesAll = sample == SIZE_MAX;
+    for (size_t begin = 0, end = 0; begin < sources.size(); begin = end) {
+        size_t const number = sources[begin].number;
+        while (end < sources.size() && sources[end].label == sources[begin].label)
+            ++end;
+        size_t const one = begin + random() % (end - begin);
+        for (size_t i = begin; i < end; ++i)
+            sources[i].isTaken = takesAll || (number < sample && i == one);
+    }
+}
+
+// The sources that are taken, and of the others the shortest that hold what no source before them does. A
+// file that no case compiles is a failure, if the cases are `all` there are.
+std::vector<Source> chosen(std::vector<Source> sources, bool all, int& failures)
+{
+    // Searchers skip by the length of what they look for: there are gigabytes of texts.
+    std::vector<std::pair<std::string_view, std::boyer_moore_horspool_searcher<char const*>>> left;
     for (cuda::SourceFile const& file : cuda::sourceFiles())
-        if (file.path.ends_with(".cuh"))
-            left.push_back(file);
-    auto isInSample = [&](Source const& s) { return s.number < sample; };
+        if (file.path.ends_with(".cuh")) {
+            std::string_view const body = bodyOf(file);
+            left.emplace_back(file.path, std::boyer_moore_horspool_searcher(body.data(), body.data() + body.size()));
+        }
     std::stable_sort(sources.begin(), sources.end(), [&](Source const& a, Source const& b) {
-        return isInSample(a) != isInSample(b) ? isInSample(a) : a.text.size() < b.text.size();
+        return a.isTaken != b.isTaken ? a.isTaken : a.text.size() < b.text.size();
     });
     std::vector<Source> list;
     for (Source& s : sources) {
         size_t const before = left.size();
-        std::erase_if(left, [&](auto const& file) { return s.text.find(bodyOf(file)) != std::string::npos; });
-        if (isInSample(s) || left.size() < before)
+        char const* const begin = s.text.data();
+        char const* const end = begin + s.text.size();
+        std::erase_if(left, [&](auto const& file) { return std::search(begin, end, file.second) != end; });
+        if (s.isTaken || left.size() < before)
             list.push_back(std::move(s));
     }
-    for (cuda::SourceFile const& file : left)
+    for (auto const& [path, body] : left)
         if (all) {
-            std::printf("FAILED %s: no case compiles it\n", std::string(file.path).c_str());
+            std::printf("FAILED %s: no case compiles it\n", std::string(path).c_str());
             ++failures;
         }
     return list;
@@ -236,7 +257,7 @@ int main(int argc, char** argv)
     int failures = 0;
     std::vector<test::CudaCase> cases;
     if (!dump.empty()) {
-        cases = test::cudaCases(filter, failures);
+        cases = test::cudaCases(filter, failures, test::Results::kNone);
         return dumped(sourcesOf(cases, failures), dump, failures);
     }
     auto const begin = std::chrono::steady_clock::now();
@@ -245,12 +266,14 @@ int main(int argc, char** argv)
         std::printf("skipped: %s\n", compiler.error().message.c_str());
         return 77;
     }
-    cases = test::cudaCases(filter, failures);
+    cases = test::cudaCases(filter, failures, test::Results::kNone);
     if (!code.empty())
         return coded(sourcesOf(cases, failures), **compiler, code, failures);
     size_t const all = cases.size();
     std::shuffle(cases.begin(), cases.end(), std::mt19937_64(seed));
-    std::vector<Source> sources = chosen(sourcesOf(cases, failures), sample, filter.empty(), failures);
+    std::vector<Source> sources = sourcesOf(cases, failures);
+    takeSample(sources, sample, seed);
+    sources = chosen(std::move(sources), filter.empty(), failures);
     // The long ones first: threads end together.
     std::stable_sort(sources.begin(), sources.end(),
                      [](Source const& a, Source const& b) { return a.text.size() > b.text.size(); });

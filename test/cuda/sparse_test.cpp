@@ -31,7 +31,7 @@ struct SparseTactics : testing::Test
     void take(std::string const& name)
     {
         int failures = 0;
-        std::vector<CudaCase> cases = cudaCases(name, failures);
+        std::vector<CudaCase> cases = cudaCases(name, failures, Results::kNone);
         ASSERT_EQ(failures, 0);
         auto const found = std::find_if(cases.begin(), cases.end(), [&](CudaCase const& c) { return c.name == name; });
         ASSERT_NE(found, cases.end()) << name;

@@ -374,6 +374,15 @@ def test_trtexec_imports_them(tmp_path):
     assert done.returncode == 0, done.stdout[-2000:]
 
 
+def test_quantizers_of_such_a_model_name_the_variable():
+    model = Model(13)
+    scale, zero = model.constant("s", np.float32(0.1)), model.constant("z", np.uint8(7))
+    model.node("QuantizeLinear", [model.fed("x", np.zeros((2, 2), np.float32)), scale, zero], ["q"])
+    model.node("MatMulInteger", ["q", model.constant("w", np.ones((2, 2), np.int8)), zero], ["y"])
+    _, error = parsed(model.bytes(y=(np.int32, [2, 2])), allowed=False)
+    assert "(QuantizeLinear): its zero point is UINT8" in error and "TENSORWRIGHT_ONNX_QUANTIZED_OPS=1" in error
+
+
 @pytest.mark.parametrize("op", FIVE)
 def test_not_without_the_variable(op):
     model = Model(13)
@@ -383,6 +392,7 @@ def test_not_without_the_variable(op):
     data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8).SerializeToString()
     kept, error = parsed(data, allowed=False)
     assert f"no importer for operator '{op}' in opset 13" in error and not kept[2].supports_operator(op)
+    assert "TENSORWRIGHT_ONNX_QUANTIZED_OPS=1" in error
     kept, error = parsed(data)
     assert "no importer" not in (error or "") and kept[2].supports_operator(op)
 

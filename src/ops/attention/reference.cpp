@@ -11,14 +11,12 @@ namespace tw::ops::attention {
 
 namespace {
 
-// Element d of a row of head h of batch b.
-double element(TensorRef const& x, int64_t heads, Operand const& o, int64_t size, int64_t b, int64_t h, int64_t row,
-               int64_t d)
+// Where a row of head h of batch b begins.
+int64_t rowAt(TensorRef const& x, int64_t heads, Operand const& o, int64_t size, int64_t b, int64_t h, int64_t row)
 {
     if (x.dims.rank == 3)
-        return x.get((o.rowsFirst ? row * x.dims[1] + b : b * x.dims[1] + row) * x.dims[2] + o.offset +
-                     h * o.headStride + d);
-    return x.get(((b * heads + h) * x.dims[2] + row) * size + d);
+        return (o.rowsFirst ? row * x.dims[1] + b : b * x.dims[1] + row) * x.dims[2] + o.offset + h * o.headStride;
+    return ((b * heads + h) * x.dims[2] + row) * size;
 }
 
 int64_t broadcastIndex(TensorRef const& x, int64_t b, int64_t h, int64_t i, int64_t j)
@@ -53,7 +51,9 @@ Result<void> reference(RefContext& ctx)
     if (a.pages)
         columns = blocks > 0 ? ctx.in(pages).dims[1] * kPageRows : 0;
     int64_t const batch = y.dims[a.rowsFirst ? 1 : 0], rows = y.dims[a.rowsFirst ? 0 : 1];
+    Numbers const queries(ctx, 0), keyNumbers(ctx, 1), values(ctx, 2);
     std::vector<double> t(static_cast<size_t>(columns));
+    std::vector<int64_t> valueAt(static_cast<size_t>(columns)); // where the rows of v begin
     for (int64_t b = 0; b < batch; ++b)
         for (int64_t h = 0; h < a.heads; ++h)
             for (int64_t i = 0; i < rows; ++i) {
@@ -97,11 +97,14 @@ Result<void> reference(RefContext& ctx)
                 int const scales = a.scalesInput(size_t(ctx.inputCount()));
                 double const keyScale = a.scales ? ctx.in(scales).get(g) : 1;
                 double const valueScale = a.scales ? ctx.in(scales + 1).get(g) : 1;
+                int64_t const queryAt = rowAt(q, a.heads, a.q, a.size, b, h, i);
                 for (int64_t j = from; j < to; ++j) {
                     double s = 0;
+                    int64_t const image = imageOf(j), row = rowOf(j);
+                    int64_t const keyAt = rowAt(k, keyHeads, a.k, a.size, image, g, row);
+                    valueAt[size_t(j)] = rowAt(v, keyHeads, a.v, a.valueSize, image, g, row);
                     for (int64_t d = 0; d < a.size; ++d)
-                        s += element(q, a.heads, a.q, a.size, b, h, i, d) *
-                             element(k, keyHeads, a.k, a.size, imageOf(j), g, rowOf(j), d);
+                        s += queries[queryAt + d] * keyNumbers[keyAt + d];
                     s = rounded(s * keyScale * a.scale, a.scoreStep);
                     if (a.softcap > 0)
                         s = a.softcap * std::tanh(s / a.softcap);
@@ -128,7 +131,7 @@ Result<void> reference(RefContext& ctx)
                         continue;
                     double s = 0;
                     for (int64_t j = from; j < to; ++j)
-                        s += t[size_t(j)] * element(v, keyHeads, a.v, a.valueSize, imageOf(j), g, rowOf(j), d);
+                        s += t[size_t(j)] * values[valueAt[size_t(j)] + d];
                     y.set(first + d, s * valueScale);
                     if (!a.integers)
                         continue;

@@ -40,19 +40,19 @@ double apply(Activation const& a, double x)
 }
 
 // Of v and as many elements of a matrix. Sums side by side: a layer has 10^9 products and more.
-double dot(std::vector<double> const& v, TensorRef const& matrix, int64_t at)
+double dot(std::vector<double> const& v, Numbers const& matrix, int64_t at)
 {
     constexpr size_t kSums = 8;
     double sums[kSums] = {};
     size_t k = 0;
-    if (isFullFloat(matrix.type)) {
-        float const* const row = matrix.as<float>() + at;
+    if (!matrix.read().empty()) {
+        double const* const row = matrix.read().data() + at;
         for (; k + kSums <= v.size(); k += kSums)
             for (size_t i = 0; i < kSums; ++i)
-                sums[i] += v[k + i] * double(row[k + i]);
+                sums[i] += v[k + i] * row[k + i];
     }
     for (; k < v.size(); ++k)
-        sums[k % kSums] += v[k] * matrix.get(at + int64_t(k));
+        sums[k % kSums] += v[k] * matrix[at + int64_t(k)];
     return std::accumulate(sums, sums + kSums, 0.0);
 }
 
@@ -60,9 +60,10 @@ double dot(std::vector<double> const& v, TensorRef const& matrix, int64_t at)
 class ReferenceSequence
 {
 public:
-    ReferenceSequence(RefContext& ctx, int d, int64_t n)
-        : ctx_(ctx), a_(ctx.attrs<Attrs>()), s_(sizesOf(a_, ctx.in(kX).dims)), d_(d), n_(n), x_(size_t(s_.inputs)),
-          h_(state(kH0)), c_(state(kC0))
+    // w, r: the weights of x and of the state.
+    ReferenceSequence(RefContext& ctx, Numbers const& w, Numbers const& r, int d, int64_t n)
+        : ctx_(ctx), w_(w), r_(r), a_(ctx.attrs<Attrs>()), s_(sizesOf(a_, ctx.in(kX).dims)), d_(d), n_(n),
+          x_(size_t(s_.inputs)), h_(state(kH0)), c_(state(kC0))
     {}
     void run()
     {
@@ -101,12 +102,12 @@ private:
         double const sum = bias(gate, j, false);
         if (!ctx_.has(kW))
             return sum + ctx_.in(kX).get(x + j);
-        return sum + dot(x_, ctx_.in(kW), w);
+        return sum + dot(x_, w_, w);
     }
     double ofState(std::vector<double> const& h, int gate, int64_t j) const // with its bias
     {
         int64_t const r = ((d_ * s_.gates + gate) * s_.hidden + j) * s_.hidden;
-        return bias(gate, j, true) + dot(h, ctx_.in(kR), r);
+        return bias(gate, j, true) + dot(h, r_, r);
     }
     double peephole(int which, int64_t j, double c) const
     {
@@ -156,6 +157,7 @@ private:
     }
 
     RefContext& ctx_;
+    Numbers const &w_, &r_;
     Attrs const& a_;
     Sizes const s_;
     int const d_;
@@ -168,9 +170,10 @@ private:
 Result<void> reference(RefContext& ctx)
 {
     Sizes const s = sizesOf(ctx.attrs<Attrs>(), ctx.in(kX).dims);
+    Numbers const w(ctx, kW), r(ctx, kR);
     for (int d = 0; d < s.directions; ++d)
         for (int64_t n = 0; n < s.batch; ++n)
-            ReferenceSequence(ctx, d, n).run();
+            ReferenceSequence(ctx, w, r, d, n).run();
     return {};
 }
 

@@ -24,7 +24,7 @@ using tw::sizeOf;
 
 std::string nameOf(Way const& w)
 {
-    char const* const kDots[] = {"words", "signs", "pairs", "vnni", "vnni_wide"};
+    char const* const kDots[] = {"words", "signs", "pairs", "vnni", "vnni_wide", "word_pairs"};
     return std::string(isaName(w.isa)) + "_" + kDots[int(w.factors) - int(Factors::kByteWords)];
 }
 
@@ -183,6 +183,8 @@ void runTrial(Int8Trial const& t, std::mt19937& rng)
     std::memset(start.as<int32_t>(), 0, start.sizeBytes());
     integerStart(t.way.factors, b.as<int8_t>(), bBytes / (4 * panel), panel, start.as<int32_t>());
 
+    int const numberBytes = 4 / bytesOfStep(t.way.factors);
+    auto wordAt = [](uint8_t const* from) { return int32_t(int16_t(from[0] | from[1] << 8)); };
     std::vector<uint32_t> sums(size_t(m) * panel, 0);
     Guarded rowStart(size_t(4 * m));
     std::memset(rowStart.as<int32_t>(), 0, rowStart.sizeBytes());
@@ -194,7 +196,13 @@ void runTrial(Int8Trial const& t, std::mt19937& rng)
     for (Used const& u : used)
         for (Read const& r : u.reads)
             for (int j = 0; j < t.columns; ++j)
-                for (int i = 0; i < r.bytes; ++i) {
+                for (int i = 0; i < r.bytes; i += numberBytes) {
+                    uint8_t const* const x16 = a[size_t(r.p)].as<uint8_t>() + r.at + i;
+                    uint8_t const* const y16 = b.as<uint8_t>() + (size_t(u.bRow) * panel + j) * 4 + i;
+                    if (numberBytes == 2) {
+                        sums[size_t(r.row * panel + j)] += uint32_t(wordAt(x16) * wordAt(y16));
+                        continue;
+                    }
                     int8_t const x = int8_t(a[size_t(r.p)].as<int8_t>()[r.at + i] ^ (s.preparedA ? -128 : 0));
                     int8_t const y = b.as<int8_t>()[(size_t(u.bRow) * panel + j) * 4 + i];
                     sums[size_t(r.row * panel + j)] += uint32_t(int32_t(x) * y);
@@ -318,13 +326,14 @@ TEST_P(Int8KernelTest, everyTile)
                     t.spec.tail = contiguousLoop(way.isa, vectors, 1);
                     t.bodyCount = pick(0, 5);
                     t.tailCount = pick(0, 3);
-                    if (pick(0, 1)) {
+                    if (pick(0, 1) && bytesOfStep(way.factors) == 4) {
                         t.spec.tail.steps[0].bytes = pick(1, 3);
                         t.tailCount = 1;
                     }
                     t.lda = pick(0, 1) ? pick(64, 150) : 16 * t.bodyCount + 4;
                 } else { // three taps of channels bytes, of which the outer ones leave out rows
-                    int const channels = pick(1, 11), steps = (channels + 3) / 4;
+                    int const channels = bytesOfStep(way.factors) == 4 ? pick(1, 11) : 4 * pick(1, 3);
+                    int const steps = (channels + 3) / 4;
                     for (int tap = 0; tap < 3; ++tap)
                         for (int u = 0; u < steps; ++u)
                             t.spec.body.steps.push_back({tap * channels + 4 * u, rowBytes * (steps * tap + u),
@@ -408,7 +417,15 @@ TEST(Int8Kernel, encodesAvxVnni)
     EXPECT_EQ(count, 4 * 3 * 2);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, Int8KernelTest, testing::ValuesIn(ways()),
+std::vector<Way> allWays()
+{
+    std::vector<Way> list = ways();
+    for (Isa isa : isas())
+        list.push_back({isa, Factors::kWordPairs});
+    return list;
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, Int8KernelTest, testing::ValuesIn(allWays()),
                          [](auto const& info) { return nameOf(info.param); });
 
 } // namespace

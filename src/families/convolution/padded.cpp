@@ -6,7 +6,8 @@
 // outside and pixels lie dense, the image is read where it is. Weights that are no constants are packed in each run.
 // With factors in BF16 (kernels/cpu/casts.h) the copy is what rounds the image: there is always one, of those pixels
 // alone that are read, and a window of one element makes one row of all of them.
-// Of i8, sums run over four bytes at a time: what is read beyond the last channel of a run is multiplied by zeros. A
+// Of i8, sums run over four bytes at a time: what is read beyond the last channel of a run is multiplied by zeros. Few
+// channels with signs (pictures) are copied as words where products of bytes would have to take signs apart. A
 // transposed convolution with stride S is one with stride 1, its window turned round, over an image with S - 1 zeros
 // between elements.
 #include <algorithm>
@@ -42,7 +43,8 @@ class PaddedConvolution final : public Kernel
 public:
     PaddedConvolution(Problem const& problem, Isa isa, Factors factors, Config const& config)
         : node_(*problem.node), isa_(isa), factors_(factors), each_(isBytes(factors) ? 1 : 4),
-          threads_(std::max(problem.threads, 1)), end_(jitEnd(problem, isa)), blocks_(problem, isa, config)
+          copied_(bytesRead(factors)), threads_(std::max(problem.threads, 1)), end_(jitEnd(problem, isa)),
+          blocks_(problem, isa, config)
     {}
 
     Result<void> pack(Problem const& p, PackedConstants& packed)
@@ -92,11 +94,12 @@ public:
             isPairs(factors_) || (p->sum.joined && g.window[2] > 1 && (isBytes(factors_) || x.pixelStride() != g.c));
         // What is read beyond the channels lies in the pixel's gap.
         if (isBytes(factors_))
-            p->copies = p->copies || isLinear || (g.groups - 1) * p->sum.channels + 4 * p->sum.steps > x.pixelStride();
+            p->copies = p->copies || isLinear || factors_ == Factors::kWordPairs ||
+                        (g.groups - 1) * p->sum.channels + 4 * p->sum.steps > x.pixelStride();
         for (int i = 0; i < 3; ++i)
             p->copies =
                 p->copies || p->spread.spread[i] > 1 || g.before[i] != 0 || extentRead(g, i, factors_) > g.in[i];
-        p->xPixel = (p->copies ? p->sum.channels * blocks_.groups : x.pixelStride()) * each_;
+        p->xPixel = p->copies ? p->sum.channels * blocks_.groups * copied_ : x.pixelStride() * each_;
         p->layOut(
             p->sum.joined, [&](int i) { return extentRead(g, i, factors_); },
             [&](int i) { return strideRead(g, i, factors_); });
@@ -139,7 +142,7 @@ private:
         for (int i = 0; i < 3; ++i)
             elements *= std::max<int64_t>(extentRead(g, i, factors_), 0);
         int64_t const behind = kernels::jit::gemmRowsRead(factors_, 1) - 1;
-        return roundUp((elements + behind * pixel * strideRead(g, 2, factors_)) * each_ + (isBytes(factors_) ? 4 : 0),
+        return roundUp((elements + behind * pixel * strideRead(g, 2, factors_)) * copied_ + (isBytes(factors_) ? 4 : 0),
                        kCacheLine);
     }
     // Rows of lanes of a block.
@@ -190,15 +193,19 @@ private:
         Sum const sum(g, factors_);
         int64_t const window = windowOf(g);
         auto* to = reinterpret_cast<int8_t*>(packed);
+        int64_t const each = kernels::jit::bytesOfStep(factors_);
         for (int64_t f = 0; f < sum.pointers; ++f)
             for (int64_t i = 0; i < sum.steps; ++i, to += 4 * lanes) {
                 std::memset(to, 0, size_t(4 * lanes));
-                for (int64_t u = 4 * i; u < std::min(4 * i + 4, sum.run); ++u) {
+                for (int64_t u = each * i; u < std::min(each * (i + 1), sum.run); ++u) {
                     int64_t const tap = sum.joined ? f * g.window[2] + u / sum.channels : f;
                     int8_t const* const filter =
                         from + u % sum.channels * perC + (isTransposed(node_) ? window - 1 - tap : tap);
                     for (int64_t k = 0; k < exist; ++k)
-                        to[4 * k + u % 4] = filter[k * perK];
+                        if (each == 4)
+                            to[4 * k + u % 4] = filter[k * perK];
+                        else
+                            reinterpret_cast<int16_t*>(to)[2 * k + u % 2] = filter[k * perK];
                 }
             }
         auto* const start = reinterpret_cast<int32_t*>(starts);
@@ -221,13 +228,18 @@ private:
     }
 
     // to[i][c] = from[c][i] for i < count; planes are `plane` bytes apart.
-    static void joinPlanes(int8_t const* from, int64_t plane, int64_t channels, int64_t count, int8_t* to)
+    template <class Number>
+    static void joinPlanes(int8_t const* from, int64_t plane, int64_t channels, int64_t count, Number* to)
     {
         int64_t done = 0;
-        if (channels == 3) { // each pixel with a byte that the next one overwrites
-            auto const *r = reinterpret_cast<uint8_t const*>(from), *g = r + plane, *b = g + plane;
+        if (channels == 3) { // each pixel with a number that the next one overwrites
+            using Unsigned = std::make_unsigned_t<Number>;
+            using Four = std::conditional_t<sizeof(Number) == 1, uint32_t, uint64_t>;
+            constexpr int kBits = 8 * sizeof(Number);
+            int8_t const *r = from, *g = r + plane, *b = g + plane;
+            auto one = [](int8_t v) { return Four(Unsigned(Number(v))); };
             for (; done + 1 < count; ++done) {
-                uint32_t const pixel = uint32_t(r[done]) | uint32_t(g[done]) << 8 | uint32_t(b[done]) << 16;
+                Four const pixel = one(r[done]) | one(g[done]) << kBits | one(b[done]) << 2 * kBits;
                 std::memcpy(to + 3 * done, &pixel, sizeof(pixel));
             }
         }
@@ -271,8 +283,14 @@ private:
         char* const inside = to + begin * each;
         char const* from = image + first * pixel;
         if (isLinear) {
-            joinPlanes(reinterpret_cast<int8_t const*>(image) + first, planeBytes, g.c, end - begin,
-                       reinterpret_cast<int8_t*>(inside));
+            auto const* const planes = reinterpret_cast<int8_t const*>(image) + first;
+            factors_ == Factors::kWordPairs
+                ? joinPlanes(planes, planeBytes, g.c, end - begin, reinterpret_cast<int16_t*>(inside))
+                : joinPlanes(planes, planeBytes, g.c, end - begin, reinterpret_cast<int8_t*>(inside));
+        } else if (factors_ == Factors::kWordPairs) {
+            for (int64_t column = 0; column < end - begin; ++column)
+                std::copy_n(reinterpret_cast<int8_t const*>(from) + column * pixel, g.c,
+                            reinterpret_cast<int16_t*>(inside) + column * g.c);
         } else if (isPairs(factors_)) {
             roundPixels(p, reinterpret_cast<float const*>(from), end - begin, step * x.pixelStride(),
                         reinterpret_cast<float*>(inside));
@@ -318,7 +336,7 @@ private:
         auto const* const residual = static_cast<char const*>(a.residual);
         p.forTiles(tile, end, [&](int64_t from, int64_t pixel, bool more) {
             for (int64_t f = 0; f < p.sum.pointers; ++f)
-                pointers[f] = x + from + group * p.sum.channels * each_ + p.offsets[size_t(f)];
+                pointers[f] = x + from + group * p.sum.channels * (p.copies ? copied_ : each_) + p.offsets[size_t(f)];
             a.c = y + pixel * p.yPixel;
             a.residual = residual ? residual + pixel * p.residualPixel : nullptr;
             p.kernels[more][last](a);
@@ -328,7 +346,7 @@ private:
     ir::Node const& node_;
     Isa isa_;
     Factors factors_;
-    int64_t each_; // bytes of an element of x, and of its copy
+    int64_t each_, copied_; // bytes of an element of x, and of its copy
     int threads_;
     JitEnd end_;
     PaddedBlocks blocks_;
@@ -339,8 +357,11 @@ Factors factorsOf(CpuTactic const& t, Problem const& p)
 {
     if (!isQuantized(p.inputs[0].type))
         return t.variant<Factors>();
-    Factors const factors = byteFactors(p, t.isa()); // with signs the sums of each pixel would begin with another value
-    return factors == Factors::kByteSigns ? Factors::kByteWords : factors;
+    Factors const factors = byteFactors(p, t.isa());
+    if (factors != Factors::kByteSigns && factors != Factors::kByteWords)
+        return factors;
+    // With signs the sums of each pixel would begin with another value.
+    return p.inputs[0].maxDims[1] <= kFewChannels && !isTransposed(*p.node) ? Factors::kWordPairs : Factors::kByteWords;
 }
 
 Support supportsSizes(Problem const& p, Factors factors)
@@ -351,7 +372,7 @@ Support supportsSizes(Problem const& p, Factors factors)
         return Support::no(fmt::format("takes windows of up to {} elements", kMaxPointers));
     // The copy of an image that is mostly padding.
     constexpr double kMostBytes = double(1 << 30);
-    double bytes = double(g.batch) * double(sum.channels * g.groups) * (isBytes(factors) ? 1 : 4);
+    double bytes = double(g.batch) * double(sum.channels * g.groups) * double(bytesRead(factors));
     for (int i = 0; i < 3; ++i)
         bytes *= double(extentRead(g, i, factors));
     if (bytes > kMostBytes)
@@ -423,7 +444,7 @@ double estimate(CpuTactic const& t, Problem const& p, Config const& config)
     double const tiles = (inOneRow ? 1 : lines) * double(g.groups) * rowTiles;
     double const groupVectors = std::ceil(double(g.k / g.groups) / width), blocks = std::ceil(groupVectors / vectors);
     // As of direct convolutions, with a pointer to write for each part of a sum, and the copy at 10 bytes a nanosecond.
-    double const perCycle = bytes ? 1. : t.isa() == Isa::kAvx512 ? 1.5 : 2.;
+    double const perCycle = bytes ? factors == Factors::kWordPairs ? 2. : 1. : t.isa() == Isa::kAvx512 ? 1.5 : 2.;
     double perStep = std::max(rows * groupVectors / blocks / perCycle, 4.);
     // By pairs: an instruction each, or two with what takes pairs apart, or 16 of them in 16 cycles for 16 rows.
     if (factors == Factors::kBf16Shifts)
@@ -431,7 +452,7 @@ double estimate(CpuTactic const& t, Problem const& p, Config const& config)
     else if (factors == Factors::kBf16Tiles)
         perStep = std::ceil(rows / 16) * groupVectors / blocks;
     Sum const sum(g, factors);
-    double copied = double(g.batch) * double(sum.channels * g.groups) * (bytes ? 1 : 4);
+    double copied = double(g.batch) * double(sum.channels * g.groups) * double(bytesRead(factors));
     for (int i = 0; i < 3; ++i)
         copied *= double(extentRead(g, i, factors));
     // The end of sums of i8 is as long as six steps.

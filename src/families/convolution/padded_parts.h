@@ -136,6 +136,12 @@ inline int64_t strideRead(Geometry const& g, int axis, Factors factors)
     return g.stride[axis] / copyStep(g, axis, factors);
 }
 
+// Bytes of an element of the image as products read it.
+inline int64_t bytesRead(Factors factors)
+{
+    return factors == Factors::kWordPairs ? 2 : isBytes(factors) ? 1 : 4;
+}
+
 // Elements along an axis of what the outputs read, those of the padding included.
 inline int64_t extentRead(Geometry const& g, int axis, Factors factors)
 {
@@ -162,7 +168,7 @@ struct Spread
     }
 };
 
-// How the sum for one output runs through the image. Its elements: floats, pairs in whole tiles, or bytes.
+// How the sum for one output runs through the image. Its elements: floats, pairs in whole tiles, or numbers of a byte.
 struct Sum
 {
     bool joined = false;  // the elements of a filter row are one run
@@ -173,13 +179,18 @@ struct Sum
         : joined(g.groups == 1 && (g.dilation[2] == 1 || g.window[2] == 1)),
           channels(isPairs(factors) ? roundUp((g.c / g.groups + 1) / 2, elementsOfStep(factors)) : g.c / g.groups),
           pointers(g.window[0] * g.window[1] * (joined ? 1 : g.window[2])), run(channels * (joined ? g.window[2] : 1)),
-          steps(divideUp(run, isBytes(factors) ? 4 : elementsOfStep(factors)))
+          steps(divideUp(run, isBytes(factors) ? bytesOfStep(factors) : elementsOfStep(factors)))
     {}
-    // Of emitted code.
+    // Of emitted code: all, or without a rest where that is no less than half as many.
     int64_t stepsAtOnce() const
     {
-        constexpr int64_t kMost = 8;
-        return std::clamp<int64_t>(steps, 1, kMost);
+        constexpr int64_t kMost = 12, kUsual = 8;
+        if (steps <= kMost)
+            return std::max<int64_t>(steps, 1);
+        for (int64_t n = kMost; n >= kUsual / 2; --n)
+            if (steps % n == 0)
+                return n;
+        return kUsual;
     }
 };
 

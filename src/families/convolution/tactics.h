@@ -20,6 +20,9 @@ constexpr int64_t kMaxPointers = 2048; // that padded tactics keep on the stack
 // One filter for each channel; channels-last. Config: {vectors of channels at a time, 1: with prefetches}.
 extern CpuFunctions const kDepthwiseConvolution;
 
+// To up to four channels from many; channels-last, weights and bias constant, any window of two dimensions. No config.
+extern CpuFunctions const kFewFiltersConvolution;
+
 // Everything else, as a product of matrices. Config: {vectors of output channels in a tile, 1: inputs of a block of
 // pixels stay in L1 instead of L2}.
 enum class DirectInput

@@ -4,6 +4,7 @@
 #include "kernels/cpu/casts_vectors.h"
 #include "kernels/cpu/channels_last_vectors.h"
 #include "kernels/cpu/dots_vectors.h"
+#include "kernels/cpu/few_filters_vectors.h"
 #define TW_DOUBLES 8
 #include "kernels/cpu/functions_vectors.h"
 #include "kernels/cpu/int8_pixels_vectors.h"

@@ -187,6 +187,19 @@ void cases(CaseList& list)
     conv("1x1_one_channel", {1, 1, 6, 5}, {17, 1, 1, 1}, false, {});
     conv("1x1_to_one", {1, 33, 6, 5}, {1, 33, 1, 1}, true, {});
     conv("1x1_pad1", {1, 3, 4, 5}, {5, 3, 1, 1}, true, same(1));
+    // Few filters: tiles of outputs and what they leave, columns whose window reaches beyond the image.
+    for (int64_t k = 1; k <= 4; ++k)
+        for (int64_t width : {1, 2, 9, 19, 45})
+            conv(fmt::format("few_filters_{}_width{}", k, width), {2, 16 + 8 * (width % 2), 4, width},
+                 {k, 16 + 8 * (width % 2), 3, 3}, k != 2, same(1));
+    conv("few_filters_7x7", {1, 64, 11, 30}, {3, 64, 7, 7}, true, same(3));
+    conv("few_filters_1x1", {3, 32, 5, 21}, {2, 32, 1, 1}, true, {});
+    conv("few_filters_stride2", {2, 16, 9, 40}, {3, 16, 5, 5}, true, evenly(2, 2));
+    conv("few_filters_dilated", {1, 48, 9, 30}, {1, 48, 3, 3}, false, {.pad = {2, 4}, .dilations = {2, 4}});
+    conv("few_filters_much_padding", {1, 16, 2, 3}, {4, 16, 3, 3}, true, same(5));
+    conv("few_filters_asymmetric", {1, 40, 6, 33}, {3, 40, 4, 2}, true,
+         {.pre = {0, 3}, .post = {3, 0}, .strides = {1, 3}});
+    conv("few_filters_empty", {0, 16, 4, 5}, {3, 16, 3, 3}, true, same(1));
     conv("1x1_stride2", {2, 20, 7, 9}, {33, 20, 1, 1}, true, {.strides = {2, 2}});
     for (int64_t width : {1, 2, 6, 7, 13, 14, 15, 28, 29, 43})
         conv(fmt::format("3x3_width{}", width), {1, 5, 4, width}, {18, 5, 3, 3}, true, same(1));

@@ -47,6 +47,8 @@ void epilogueCases(CaseList& list)
             {f32({2, 24, 5, 9}), weights({70, 24, 1, 1}), weights({70}), f32({2, 70, 5, 9})});
         add("3x3_residual_" + name, Attrs(padded, f),
             {f32({1, 17, 4, 15}), weights({40, 17, 3, 3}), absent(), f32({1, 40, 4, 15})});
+        add("few_filters_residual_" + name, Attrs(padded, f),
+            {f32({2, 24, 5, 27}), weights({3, 24, 3, 3}), weights({3}), f32({2, 3, 5, 27})});
         add("groups_residual_" + name, Attrs(eight, f),
             {f32({1, 20, 4, 15}), weights({28, 5, 3, 3}), weights({28}), f32({1, 28, 4, 15})});
         add("depthwise_residual_" + name, Attrs(depthwise, f),

@@ -35,6 +35,8 @@ constexpr CpuTactic kWinogradAvx2{
     "convolution_f32_winograd_avx2", 1, Isa::kAvx2, kWinogradConvolution, 0, Rounding::kWinograd};
 constexpr CpuTactic kDepthwiseAvx512{"convolution_f32_depthwise_avx512", 2, Isa::kAvx512, kDepthwiseConvolution};
 constexpr CpuTactic kDepthwiseAvx2{"convolution_f32_depthwise_avx2", 2, Isa::kAvx2, kDepthwiseConvolution};
+constexpr CpuTactic kFewFiltersAvx512{"convolution_f32_few_filters_avx512", 1, Isa::kAvx512, kFewFiltersConvolution};
+constexpr CpuTactic kFewFiltersAvx2{"convolution_f32_few_filters_avx2", 1, Isa::kAvx2, kFewFiltersConvolution};
 constexpr CpuTactic kDirectAvx512{"convolution_f32_direct_nhwc_avx512", 1, Isa::kAvx512, kDirectConvolution,
                                   DirectInput::kNhwc};
 constexpr CpuTactic kDirectAvx2{"convolution_f32_direct_nhwc_avx2", 1, Isa::kAvx2, kDirectConvolution,
@@ -70,10 +72,10 @@ constexpr PlainTactic kPlain{"convolution_any_plain_cpu", 1, run, workspace};
 } // namespace
 
 extern constinit TacticList const cpuTactics =
-    kTactics<kWinogradAvx512, kWinogradAvx2, kDepthwiseAvx512, kDepthwiseAvx2, kNchwAvx512, kNchwAvx2, kDirectAvx512,
-             kDirectAvx2, kPaddedAvx512, kPaddedAvx2, kBf16Amx, kBf16Avx512, kBf16Avx2, kTensorsAmx, kTensorsAvx512,
-             kTensorsAvx2, kTensorsDepthwiseAvx512, kTensorsDepthwiseAvx2, kTensorsDirectAvx512, kTensorsDirectAvx2,
-             kInt8DepthwiseAvx512, kInt8DepthwiseAvx2, kInt8DirectAvx512, kInt8DirectAvx2, kInt8PaddedAvx512,
-             kInt8PaddedAvx2, kPlain>;
+    kTactics<kWinogradAvx512, kWinogradAvx2, kDepthwiseAvx512, kDepthwiseAvx2, kFewFiltersAvx512, kFewFiltersAvx2,
+             kNchwAvx512, kNchwAvx2, kDirectAvx512, kDirectAvx2, kPaddedAvx512, kPaddedAvx2, kBf16Amx, kBf16Avx512,
+             kBf16Avx2, kTensorsAmx, kTensorsAvx512, kTensorsAvx2, kTensorsDepthwiseAvx512, kTensorsDepthwiseAvx2,
+             kTensorsDirectAvx512, kTensorsDirectAvx2, kInt8DepthwiseAvx512, kInt8DepthwiseAvx2, kInt8DirectAvx512,
+             kInt8DirectAvx2, kInt8PaddedAvx512, kInt8PaddedAvx2, kPlain>;
 
 } // namespace tw::ops::convolution

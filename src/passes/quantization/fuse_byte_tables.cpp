@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of one INT8 number, behind a node of sums that makes it, become a part of its epilogue.
 //   pointwise(conv(x, w, b)), i8 to i8        ->  conv(x, w, b; clip)       bounds, as ReLU and Clip of one step are
+//                                                 conv(x, w, b, r; relu)    no bound but 0, in front of a scale of the result
 //                                                 conv(x, w, b; step, clip) another step, too
 //                                                 conv(x, w, b; table)      any other one
 // for convolutions and matrix products of i8. What the function is its 256 values tell, which the reference makes. Expects
@@ -101,6 +102,17 @@ bool mayEndWith(ir::Node& sum, Bounded const& f, bool takesTables)
     return isFree && (f.step == 1 || (!takesTables && !ops::hasInput(sum, Epilogue::kResidual)));
 }
 
+// Whether it is ReLU of one step: max(0, ) changes places with a scale of the result, which is positive, and with rounding.
+bool mayEndWithRelu(ir::Node& sum, Bounded const& f)
+{
+    if (epilogueOf(*sum.attrs, sum).activation.any() || f.step != 1 || f.low != 0 || f.high != 127)
+        return false;
+    if (!ops::hasInput(sum, Epilogue::kOutputScale))
+        return true;
+    auto const& scale = sum.inputs[Epilogue::kOutputScale]->constant;
+    return scale && *scale->data->as<float>() > 0;
+}
+
 void endWith(ir::Graph& g, ir::Node& sum, Bounded const& f, std::string const& name)
 {
     epilogueOf(*sum.attrs, sum).activation =
@@ -125,6 +137,8 @@ Result<bool> fuseByteTables(ir::Graph& g, PassContext const& ctx)
         std::optional<Bounded> const bounded = boundedOf({table.ref().as<int8_t>(), 256});
         if (cpu && bounded && mayEndWith(*sum, *bounded, takesTables)) {
             endWith(g, *sum, *bounded, n.name);
+        } else if (cpu && bounded && mayEndWithRelu(*sum, *bounded)) {
+            epilogueOf(*sum->attrs, *sum).activation = ops::FusedActivation(ops::activation::Kind::kRelu);
         } else if (takesTables) {
             sum->inputs.resize(Epilogue::kEnd);
             sum->inputs[Epilogue::kTable] =

@@ -19,6 +19,7 @@ enum class Factors : int
     kBytePairs,    // no a is below 0 (vpmaddubsw): any CPU of the Isa
     kByteDots,     // vpdpbusd: AVX512-VNNI with Isa::kAvx512, AVX-VNNI with Isa::kAvx2
     kByteDotsWide, // Isa::kAvx2's registers, AVX-512's encoding: how tests run kByteDots on CPUs without AVX-VNNI
+    kWordPairs,    // two numbers at a time, which both operands hold as 16 bits (vpmaddwd): any CPU of the Isa
 };
 inline bool isBytes(Factors f)
 {
@@ -42,6 +43,11 @@ inline int elementsOfStep(Factors f)
 inline bool isBytePairs(Factors f)
 {
     return f == Factors::kByteSigns || f == Factors::kBytePairs;
+}
+// Numbers of bytes that a step takes.
+inline int bytesOfStep(Factors f)
+{
+    return f == Factors::kWordPairs ? 2 : 4;
 }
 // Whether sums begin with start values (gemm_kernel.h) that are not zero.
 inline bool offsetsBytes(Factors f)

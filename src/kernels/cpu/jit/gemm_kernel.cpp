@@ -114,7 +114,11 @@ private:
         walkSteps(
             s, a_,
             [&](Step const& step) {
-                offsets_ ? dots(step) : isBytePairs(s.factors) ? pairs(step) : bytes_ ? words(step) : product(step);
+                s.factors == Factors::kWordPairs ? wordPairs(step)
+                : offsets_                       ? dots(step)
+                : isBytePairs(s.factors)         ? pairs(step)
+                : bytes_                         ? words(step)
+                                                 : product(step);
             },
             [&](int i, int steps) {
                 for (; row < s.rowsPerRun * (i + 1) / steps; ++row)
@@ -306,6 +310,23 @@ private:
         }
     }
 
+    void wordPairs(Step const& step)
+    {
+        int const begin = std::max(step.rowBegin, 0), end = std::min(step.rowEnd, s.rows);
+        if (begin >= end)
+            return;
+        for (int v = 0; v < s.vectors; ++v)
+            c.vmovups(c.vec(firstB() + v), c.ptr[b_ + (step.bBytes + v * c.vectorBytes())]);
+        int const a = firstB() + s.vectors, product = a + 1;
+        for (int row = begin; row < end; ++row) {
+            c.vpbroadcastd(c.vec(a), c.ptr[a_.row(row) + step.aBytes]);
+            for (int v = 0; v < s.vectors; ++v) {
+                c.vpmaddwd(c.vec(product), c.vec(a), c.vec(firstB() + v));
+                c.vpaddd(c.vec(acc(row, v)), c.vec(acc(row, v)), c.vec(product));
+            }
+        }
+    }
+
     // Of four bytes a[0..3] in a lane, a[0], a[2] and a[1], a[3] as words: two products and their sum at a time.
     void words(Step const& step)
     {
@@ -356,8 +377,8 @@ std::string check(Isa isa, GemmKernelSpec const& s)
         return fmt::format("{} steps (allowed: up to 1024)", s.body.steps.size() + s.tail.steps.size());
     for (StepLoop const* l : {&s.body, &s.tail})
         for (Step const& step : l->steps)
-            if (step.bytes < 1 || step.bytes > 4)
-                return fmt::format("a step of {} bytes (allowed: 1..4)", step.bytes);
+            if (step.bytes < 1 || step.bytes > 4 || (s.factors == Factors::kWordPairs && step.bytes < 4))
+                return fmt::format("a step of {} bytes (allowed: 1..4, of pairs of words 4)", step.bytes);
     if ((s.factors == Factors::kByteDotsWide || s.factors == Factors::kByteSigns) && isa == Isa::kAvx512)
         return "AVX2's products of bytes with AVX-512's registers";
     if (s.store.table && !isQuantized(s.store.type))
@@ -392,6 +413,7 @@ int gemmMaxRows(Isa isa, int vectors, Factors factors)
     static constexpr int kShiftedRows[2][5] = {{0, 12, 5, 2, 1}, {0, 28, 13, 8, 5}};
     static constexpr int kTileRows[5] = {0, 32, 32, 16, 16};
     static constexpr int kWordRows[2][5] = {{0, 11, 4, 2, 1}, {0, 27, 12, 7, 5}};
+    static constexpr int kWordPairRows[2][5] = {{0, 12, 6, 3, 2}, {0, 28, 14, 9, 6}};
     static constexpr int kSignRows[5] = {0, 11, 5, 3, 2};
     static constexpr int kPairRows[2][5] = {{0, 12, 5, 3, 2}, {0, 28, 13, 8, 6}};
     if (vectors < 1 || vectors > 4)
@@ -400,31 +422,9 @@ int gemmMaxRows(Isa isa, int vectors, Factors factors)
            : factors == Factors::kBf16Shifts ? kShiftedRows[int(isa)][vectors]
            : factors == Factors::kByteWords  ? kWordRows[int(isa)][vectors]
            : factors == Factors::kByteSigns  ? kSignRows[vectors]
+           : factors == Factors::kWordPairs  ? kWordPairRows[int(isa)][vectors]
            : factors == Factors::kBytePairs  ? kPairRows[int(isa)][vectors]
                                              : kRows[int(isa)][vectors];
-}
-
-bool hasFactors(device::CpuInfo const& cpu, Isa isa, Factors factors)
-{
-    switch (factors) {
-    case Factors::kBf16Dots:
-        return isa == Isa::kAvx512 && cpu.avx512bf16;
-    case Factors::kBf16Tiles:
-        return isa == Isa::kAvx512 && cpu.amxBf16 && device::permitTiles();
-    default:
-        return true;
-    }
-}
-
-Factors byteFactors(device::CpuInfo const& cpu, Isa isa, bool isNonNegative)
-{
-    bool const hasDots = isa == Isa::kAvx512 ? cpu.avx512vnni : cpu.avxVnni;
-    return hasDots ? Factors::kByteDots : byteFactors(isa, isNonNegative);
-}
-
-Factors byteFactors(Isa isa, bool isNonNegative)
-{
-    return isNonNegative ? Factors::kBytePairs : isa == Isa::kAvx2 ? Factors::kByteSigns : Factors::kByteWords;
 }
 
 ByteTable byteTableOf(device::CpuInfo const& cpu, Isa isa)

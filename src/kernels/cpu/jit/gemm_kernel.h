@@ -32,6 +32,8 @@
 // outside of the image has no pointer, its B is not read, and its sums are not in the start values: callers keep start
 // values for each set of filter rows in use. By words and pairs start values are zero (integerStart gives zeros), and
 // rows left out cost nothing. With signs each row has a start value, the sum of -a over its negative a.
+// Pairs of words: A and B hold numbers as 16 bits, and a step takes two of them from each (sums over k are packed as
+// [k / 2][columns][2] words); as by words start values are zero.
 // `preparedA`: A holds a + 128 already, or with signs for four bytes of it eight: |a|, and ones where a is negative
 // (Intel's ports have no room for making them; Zen 4's have some).
 #pragma once
@@ -147,7 +149,7 @@ struct GemmArgs
 
 // Rows of the tallest tile that leaves the registers that steps and epilogues need: AVX-512 28, 14, 9, 6; AVX2 12, 6,
 // 4, 2. Pairs by shifts: 28, 13, 8, 5; 12, 5, 2, 1. Tiles: 32, 32, 16, 16. Bytes by words: 27, 12, 7, 5; 11, 4, 2, 1;
-// by pairs: 28, 13, 8, 6; 12, 5, 3, 2, with signs 11, 5, 3, 2.
+// by pairs: 28, 13, 8, 6; 12, 5, 3, 2, with signs 11, 5, 3, 2; as pairs of words: 28, 14, 9, 6; 12, 6, 3, 2.
 int gemmMaxRows(Isa isa, int vectors, Factors factors = Factors::kFloat);
 // Rows of A that a kernel with tiles reads: those behind a tile's last must be readable, whatever they hold.
 inline int gemmRowsRead(Factors factors, int rows)

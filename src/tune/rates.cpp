@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <mutex>
 
 #include "base/tensor.h"
 #include "device/cuda/target.h"
@@ -115,27 +114,9 @@ double Rates::of(Kind kind)
     return known_[kind] = double(whole) / 1000;
 }
 
-// A process that builds many engines need not measure its machine each time, which takes longer than a small engine: the
-// best of the first few counts, as one alone may have met a busy moment.
 double Rates::measureOnCpu(Kind kind) const
 {
-    constexpr int kMeasured = 3;
-    struct Best
-    {
-        int times = 0;
-        double rate = 0;
-    };
-    static std::mutex mutex; // one at a time, too: two at once would halve what they measure
-    static std::map<std::string, Best>& known =
-        *new std::map<std::string, Best>; // builds may run while the process ends
-    std::lock_guard const lock(mutex);
-    Best& best = known[keyOf(kind)];
-    if (best.times < kMeasured) {
-        ++best.times;
-        best.rate = std::max(best.rate, kind == Kind::kCopy ? copyOnCpu(*options_.workers)
-                                                            : productsOnCpu(*options_.target.cpu, *options_.workers));
-    }
-    return best.rate;
+    return kind == Kind::kCopy ? copyOnCpu(*options_.workers) : productsOnCpu(*options_.target.cpu, *options_.workers);
 }
 
 std::string Rates::keyOf(Kind kind) const

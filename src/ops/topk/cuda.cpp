@@ -29,7 +29,7 @@ int threadsFor(int64_t n, int64_t k)
     return n <= kMiddle * kEach || 4 * k <= kMiddle * kEach ? kMiddle : kMost;
 }
 
-// Keys that all slices leave behind a level of n elements each.
+// What each slice is at a level of the selection: n elements, or keys that the level before left, in segments.
 struct Level
 {
     int64_t n, segments;

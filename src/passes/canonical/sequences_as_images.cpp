@@ -240,8 +240,10 @@ private:
             return false;
         }
         lifted_.insert(moved->outputs[0]);
-        moved->outputs[0]->name = y->name + ".image";
-        reshaped->name = y->name;
+        // Ranges of INT8 are known by name. What leaves the graph keeps its own.
+        bool const isOutput = g_.isOutput(y);
+        moved->outputs[0]->name = isOutput ? y->name + ".image" : y->name;
+        reshaped->name = isOutput ? y->name : y->name + ".sequence";
         g_.replaceAllUses(y, reshaped);
         g_.eraseNode(n);
         return true;

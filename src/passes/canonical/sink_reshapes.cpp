@@ -88,8 +88,10 @@ Result<bool> lift(ir::Graph& g, ir::Node* n)
         g.eraseNode(moved);
         return false;
     }
-    moved->outputs[0]->name = y->name + ".lifted";
-    reshaped->name = y->name;
+    // Ranges of INT8 are known by name. What leaves the graph keeps its own.
+    bool const isOutput = g.isOutput(y);
+    moved->outputs[0]->name = isOutput ? y->name + ".lifted" : y->name;
+    reshaped->name = isOutput ? y->name : y->name + ".reshaped";
     g.replaceAllUses(y, reshaped);
     g.eraseNode(n);
     return true;

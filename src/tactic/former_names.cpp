@@ -164,6 +164,7 @@ constexpr FormerName kNames[] = {
     {"softmax_any_rows_cuda", "softmax_rows_cuda"},
     {"softmax_any_short_rows_sm80", "softmax_short_rows_cuda"},
     {"topk_any_plain_cpu", "topk_plain"},
+    {"topk_any_plain_cuda", "topk_plain_cuda"},
     {"topk_any_vectors_avx2", "topk_vectors_avx2"},
     {"topk_any_vectors_avx512", "topk_vectors_avx512"},
     {"unary_any_plain_cpu", "unary_plain"},

@@ -173,10 +173,10 @@ std::unique_ptr<CudaKernels> columnKernels(Problem const& problem, Config const&
 }
 
 constexpr CudaTactic kColumns{"topk_any_columns_cuda", 1, columnKernels, supportsColumns};
-constexpr CudaTactic kSelect{"topk_any_select_cuda", 1, selectKernels, supportsSelect};
+constexpr CudaTactic kPlain{"topk_any_plain_cuda", 2, selectKernels, supportsSelect};
 
 } // namespace
 
-extern constinit TacticList const cudaTactics = kTactics<kColumns, kSelect>;
+extern constinit TacticList const cudaTactics = kTactics<kColumns, kPlain>;
 
 } // namespace tw::ops::topk

@@ -36,6 +36,20 @@ bool isCast(ir::Node const* n)
     return n && n->op == &ops::identity::def() && isFloating(n->inputs[0]->type) && isFloating(n->outputs[0]->type);
 }
 
+ir::Value* beforeReshapes(ir::Value* v)
+{
+    while (isReshape(v->producer))
+        v = v->producer->inputs[0];
+    return v;
+}
+
+ir::Value* beforeCasts(ir::Value* v)
+{
+    while (isCast(v->producer))
+        v = v->producer->inputs[0];
+    return v;
+}
+
 bool hasInput(ir::Node const& n, size_t i)
 {
     return i < n.inputs.size() && n.inputs[i];

@@ -15,6 +15,10 @@ bool isShuffle(ir::Node const* n);
 bool isReshape(ir::Node const* n);
 // A conversion between floating types.
 bool isCast(ir::Node const* n);
+
+// What `v` is in front of reshapes, of conversions.
+ir::Value* beforeReshapes(ir::Value* v);
+ir::Value* beforeCasts(ir::Value* v);
 // Whether the node has input i.
 bool hasInput(ir::Node const& n, size_t i);
 // What `v` repeats along all dimensions but `axis`, which has all of that one and 1 of the others; else null.

@@ -7,7 +7,7 @@
 // Boxes and overlaps are rounded after each operation: no step of theirs is contracted.
 #pragma once
 
-#include "kernels/cuda/common/prelude.cuh"
+#include "kernels/cuda/common/order.cuh"
 #include "ops/detection/detection_params.h"
 
 namespace tw::ops::detection {
@@ -117,25 +117,20 @@ TW_INLINE bool isCandidate(Params const& p, u32 element, float score)
     bool const passes = kAboveLeast ? score > p.least : score >= p.least;
     return passes && (p.background < 0 || element % p.classes != u32(p.background));
 }
-TW_INLINE u32 orderOf(float score)
-{
-    u32 const bits = __float_as_uint(score + 0.0f); // no -0
-    return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
-}
 // Larger for what comes first; 0 is none.
 TW_INLINE u64 keyOf(Params const& p, float score, u32 element)
 {
     u32 const tie = kClassesFirst ? element % p.classes * p.count + element / p.classes : element;
-    return u64(orderOf(score)) << 32 | (0xffffffffu - tie);
+    return orderedKey(orderOf(score), tie);
 }
 TW_INLINE u32 boxOfKey(Params const& p, u64 key)
 {
-    u32 const tie = 0xffffffffu - u32(key);
+    u32 const tie = indexOfKey(key);
     return kClassesFirst ? tie % p.count : tie / p.classes;
 }
 TW_INLINE u32 classOfKey(Params const& p, u64 key)
 {
-    u32 const tie = 0xffffffffu - u32(key);
+    u32 const tie = indexOfKey(key);
     return kClassesFirst ? tie / p.count : tie % p.classes;
 }
 

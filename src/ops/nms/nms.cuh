@@ -6,7 +6,7 @@
 // Overlaps are rounded after each operation: no step of theirs is contracted.
 #pragma once
 
-#include "kernels/cuda/common/prelude.cuh"
+#include "kernels/cuda/common/order.cuh"
 #include "ops/nms/nms_params.h"
 
 namespace tw::ops::nms {
@@ -56,8 +56,7 @@ TW_INLINE float scoreOf(Params const& p, u32 group, u32 box)
 // Larger for a higher score, then for an earlier box; 0 is none.
 TW_INLINE u64 keyOf(float score, u32 box)
 {
-    u32 const bits = __float_as_uint(score + 0.0f); // no -0
-    return u64(bits & 0x80000000u ? ~bits : bits | 0x80000000u) << 32 | (0xffffffffu - box);
+    return orderedKey(orderOf(score), box);
 }
 
 TW_INLINE u64 larger(u64 a, u64 b)
@@ -105,7 +104,7 @@ TW_KERNEL nms_select(const __grid_constant__ Params p)
             if (ofBlock(before, add) >= p.limit)
                 break;
         }
-        u32 const taken = 0xffffffffu - u32(best);
+        u32 const taken = indexOfKey(best);
         if (threadIdx.x == 0)
             list[stay] = i32(taken);
         ++stay;

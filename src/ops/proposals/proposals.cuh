@@ -7,7 +7,7 @@
 // No step is contracted.
 #pragma once
 
-#include "kernels/cuda/common/prelude.cuh"
+#include "kernels/cuda/common/order.cuh"
 #include "ops/proposals/proposals_params.h"
 
 namespace tw::ops::proposals {
@@ -79,15 +79,8 @@ TW_KERNEL proposals_ranks(const __grid_constant__ Params p)
         return;
     u64 const at = u64(n) * p.count + box;
     float const score = load<float>(static_cast<S const*>(p.scores)[at]);
-    u32 const bits = __float_as_uint(score + 0.0f); // no -0
     bool const is = score >= kLeast && score > kAbove && isLarge(p, n, at);
-    p.ranks[at] = is ? (bits & 0x80000000u ? ~bits : bits | 0x80000000u) : 0;
-}
-
-// Larger for a better box.
-TW_INLINE u64 keyOf(u32 rank, u32 box)
-{
-    return u64(rank) << 32 | (0xffffffffu - box);
+    p.ranks[at] = is ? orderOf(score) : 0;
 }
 
 // An image a block. The least key of those to take has the digits of `prefix`, one more in each round.
@@ -108,7 +101,7 @@ TW_KERNEL proposals_select(const __grid_constant__ Params p)
         __syncthreads();
         for (u32 i = threadIdx.x; i < rounded; i += blockDim.x) {
             u32 const rank = i < p.count ? ranks[i] : 0;
-            u64 const key = keyOf(rank, i);
+            u64 const key = orderedKey(rank, i);
             bool const isIn = rank != 0 && (shift == 56 || (key ^ prefix) >> (shift + 8) == 0);
             u32 const digit = isIn ? u32(key >> shift) & 255 : 256;
             u32 const same = __match_any_sync(0xffffffffu, digit);
@@ -142,9 +135,9 @@ TW_KERNEL proposals_select(const __grid_constant__ Params p)
     __syncthreads();
     u64* keys = p.keys + u64(n) * p.most;
     for (u32 i = threadIdx.x; i < p.count; i += blockDim.x)
-        if (u32 const rank = ranks[i]; rank != 0 && keyOf(rank, i) >= prefix)
+        if (u32 const rank = ranks[i]; rank != 0 && orderedKey(rank, i) >= prefix)
             if (u32 const place = atomicAdd(&taken, 1u); place < p.most)
-                keys[place] = keyOf(rank, i);
+                keys[place] = orderedKey(rank, i);
     __syncthreads();
     if (threadIdx.x == 0)
         p.looked[n] = min(taken, p.most);
@@ -169,7 +162,7 @@ TW_KERNEL proposals_order(const __grid_constant__ Params p)
             place += others[i] > key;
     }
     if (own < looked)
-        p.sorted[u64(n) * p.most + place] = boxAt(p, n, u64(n) * p.count + (0xffffffffu - u32(key)));
+        p.sorted[u64(n) * p.most + place] = boxAt(p, n, u64(n) * p.count + indexOfKey(key));
 }
 
 TW_INLINE float areaOf(Scored const& b)

@@ -19,21 +19,28 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const&)
     return sliceKernels(p, p.node->attrsAs<Attrs>().mode, 4, steps);
 }
 
+// Whether start, size or stride are shape tensors.
+bool isComputed(Problem const& p)
+{
+    for (size_t i = 1; i < p.inputs.size() && i < 4; ++i)
+        if (p.inputs[i].present)
+            return true;
+    return false;
+}
+
 Segments segmentsOf(Problem const& p)
 {
     auto const& a = p.node->attrsAs<Attrs>();
-    for (size_t i = 1; i < p.inputs.size() && i < 4; ++i)
-        if (p.inputs[i].present)
-            return {};
+    if (isComputed(p))
+        return {};
     return segmentsOfSlice(p, a.mode, stepsOf(a, {}, {}, p.inputs[0].dims.rank));
 }
 
 // Whether every pixel of y has the channels that one of x has.
 bool keepsChannels(Problem const& p)
 {
-    for (size_t i = 1; i < p.inputs.size() && i < 4; ++i)
-        if (p.inputs[i].present)
-            return false;
+    if (isComputed(p))
+        return false;
     auto const& a = p.node->attrsAs<Attrs>();
     int const axis = p.outputs[0].dims.rank - 3;
     ir::Dim const &from = p.node->inputs[0]->shape[size_t(axis)], &to = p.node->outputs[0]->shape[size_t(axis)];

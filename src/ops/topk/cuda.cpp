@@ -139,14 +139,13 @@ std::unique_ptr<CudaKernels> selectKernels(Problem const& problem, Config const&
 Support supportsColumns(Problem const& p)
 {
     constexpr int64_t kMostFound = 4, kLeastColumns = 8;
+    TW_SUPPORTS(supportsSelect(p));
     auto const& attrs = p.node->attrsAs<Attrs>();
     Extents const& x = p.inputs[0].maxDims;
     if (attrs.k > kMostFound)
         return Support::no(fmt::format("finds at most {} of a slice", kMostFound));
     if (x.volume(int(attrs.axis) + 1, x.rank) < kLeastColumns)
         return Support::no(fmt::format("takes {} slices side by side or more", kLeastColumns));
-    if (x[int(attrs.axis)] > INT32_MAX)
-        return Support::no("has indices of 32 bits");
     return Support::yes();
 }
 

@@ -39,7 +39,7 @@ TW_INLINE void columns(ColumnParams const& p)
     }
 #pragma unroll
     for (int i = 0; i < kMost; ++i) {
-        u32 const j = indexOf(best[i]);
+        u32 const j = indexOfKey(best[i]);
         idx const at = (outer * kMost + i) * step + column;
         static_cast<i32*>(p.indices)[at] = i32(j);
         static_cast<T*>(p.values)[at] = x[j * step];

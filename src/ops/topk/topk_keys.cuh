@@ -3,7 +3,7 @@
 //   bool kLargest
 #pragma once
 
-#include "kernels/cuda/common/prelude.cuh"
+#include "kernels/cuda/common/order.cuh"
 
 namespace tw::ops::topk {
 
@@ -11,12 +11,8 @@ namespace tw::ops::topk {
 TW_INLINE u64 keyOf(float v, u32 index)
 {
     u32 const given = __float_as_uint(v), bits = v != v ? 0x7fffffffu : given << 1 == 0 ? 0 : given;
-    u32 const order = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
-    return u64(kLargest ? order : ~order) << 32 | (0xffffffffu - index);
-}
-TW_INLINE u32 indexOf(u64 key)
-{
-    return 0xffffffffu - u32(key);
+    u32 const order = orderOfBits(bits);
+    return orderedKey(kLargest ? order : ~order, index);
 }
 
 } // namespace tw::ops::topk

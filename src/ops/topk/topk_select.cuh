@@ -114,7 +114,7 @@ TW_INLINE void select(SelectParams const& p)
         __syncthreads();
     for (u32 i = threadIdx.x; i < k; i += kThreads)
         if constexpr (kIsLast) {
-            u32 const j = indexOf(found[i]);
+            u32 const j = indexOfKey(found[i]);
             idx const at = (outer * k + i) * step + column;
             static_cast<i32*>(p.indices)[at] = i32(j);
             static_cast<T*>(p.values)[at] = x[j * step];

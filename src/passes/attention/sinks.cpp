@@ -80,24 +80,16 @@ bool isRounded(ir::Value const* v)
 
 std::optional<SinkScores> sinkScoresOf(ir::Graph const& g, ir::Node const& product)
 {
-    ir::Value* v = product.inputs[0];
-    while (isCast(v->producer))
-        v = v->producer->inputs[0];
+    ir::Value* const v = beforeCasts(product.inputs[0]);
     SinkScores found;
     found.part = v->producer;
     if (v->rank() != 4 || !found.part || !isAllButTheLast(*found.part) || g.useCount(v) != 1)
         return std::nullopt;
-    ir::Value* w = found.part->inputs[0];
-    while (isCast(w->producer))
-        w = w->producer->inputs[0];
-    found.softmax = w->producer;
+    found.softmax = beforeCasts(found.part->inputs[0])->producer;
     if (!found.softmax || found.softmax->op != &ops::softmax::def() || hasWish(*found.softmax) ||
         found.softmax->attrsAs<ops::softmax::Attrs>().axis != 3)
         return std::nullopt;
-    ir::Value* all = found.softmax->inputs[0];
-    while (isCast(all->producer))
-        all = all->producer->inputs[0];
-    ir::Node* const joined = found.joined = withoutLargest(all)->producer;
+    ir::Node* const joined = found.joined = withoutLargest(beforeCasts(found.softmax->inputs[0]))->producer;
     if (!joined || joined->op != &ops::concatenation::def() || joined->inputs.size() != 2 ||
         joined->attrsAs<ops::concatenation::Attrs>().axis != 3 || !joined->inputs[1]->shape[3].is(1))
         return std::nullopt;

@@ -37,14 +37,6 @@ std::vector<int64_t> inverse(std::vector<int64_t> const& order)
     return back;
 }
 
-// What `v` is without reshapes.
-ir::Value* unshaped(ir::Value* v)
-{
-    while (isReshape(v->producer))
-        v = v->producer->inputs[0];
-    return v;
-}
-
 // Scatters of tuples: rows in front, all that is behind them.
 std::optional<WrittenRows> ofTuples(ir::Graph const& g, ir::Node& n)
 {
@@ -107,7 +99,7 @@ std::optional<WrittenRows> writtenRows(ir::Graph const& g, ir::Node& n)
 
 ir::Value* beginOf(ir::Value* places)
 {
-    ir::Value* const v = unshaped(places);
+    ir::Value* const v = beforeReshapes(places);
     if (volume(v->shape).is(1))
         return v;
     ir::Node const* const n = v->producer;

@@ -24,6 +24,7 @@
 #include "ops/softmax/op.h"
 #include "ops/unary/op.h"
 #include "passes/fuse_nodes.h"
+#include "passes/lifted_nodes.h"
 #include "passes/list.h"
 #include "passes/node_kinds.h"
 #include "passes/rewrite.h"
@@ -64,17 +65,7 @@ public:
 
     Result<bool> run()
     {
-        bool changed = false;
-        for (size_t i = 0; i < g_.nodes.size(); ++i) {
-            TW_ASSIGN(bool const wasLifted, lift(g_.nodes[i].get()));
-            changed = changed || wasLifted; // its reshape stands at i + 1 now
-        }
-        if (!changed)
-            return false;
-        g_.eraseUnusedValues();
-        TW_TRY(removeDead(g_, ctx_)); // reshapes that nobody reads any more
-        TW_TRY(removeIdentities(g_, ctx_));
-        return true;
+        return liftEach(g_, ctx_, [&](ir::Node* n) { return lift(n); });
     }
 
 private:
@@ -95,9 +86,7 @@ private:
     {
         if (!v || !isReshape(v->producer))
             return {};
-        ir::Value* x = v->producer->inputs[0];
-        while (isReshape(x->producer))
-            x = x->producer->inputs[0];
+        ir::Value* const x = beforeReshapes(v->producer->inputs[0]);
         if (x->rank() != 4 || !x->shape[2].is(1) || !isOfConvolution(x) || v->rank() < 3 || v->rank() > 4)
             return {};
         Form const form = v->rank() == 3 ? Form::kRow : Form::kColumn;
@@ -225,28 +214,13 @@ private:
     {
         if (n->outputs.size() != 1 || n->inputs.empty() || !n->regions.empty())
             return false;
-        ir::Value* const y = n->outputs[0];
         TW_ASSIGN(Plan plan, planOf(*n));
         if (plan.inputs.empty())
             return false;
-        TW_ASSIGN(ir::Node * moved,
-                  g_.addNode(*n->op, std::move(plan.attrs), plan.inputs, n->name, {}, g_.positionOf(n)));
-        takePlaceOf(*moved, *n);
-        TW_ASSIGN(ir::Value * reshaped, addReshape(g_, moved->outputs[0], y->shape, g_.positionOf(n)));
-        if (!reshaped || reshaped->type != y->type) {
-            if (reshaped)
-                g_.eraseNode(reshaped->producer);
-            g_.eraseNode(moved);
-            return false;
-        }
-        lifted_.insert(moved->outputs[0]);
-        // Ranges of INT8 are known by name. What leaves the graph keeps its own.
-        bool const isOutput = g_.isOutput(y);
-        moved->outputs[0]->name = isOutput ? y->name + ".image" : y->name;
-        reshaped->name = isOutput ? y->name : y->name + ".sequence";
-        g_.replaceAllUses(y, reshaped);
-        g_.eraseNode(n);
-        return true;
+        TW_ASSIGN(ir::Value * image, liftNode(g_, n, std::move(plan.attrs), plan.inputs, ".image"));
+        if (image)
+            lifted_.insert(image);
+        return image != nullptr;
     }
 
     ir::Graph& g_;

@@ -15,6 +15,7 @@
 #include "ops/matrix_multiply/op.h"
 #include "ops/unary/op.h"
 #include "passes/fuse_nodes.h"
+#include "passes/lifted_nodes.h"
 #include "passes/list.h"
 #include "passes/node_kinds.h"
 #include "passes/rewrite.h"
@@ -72,46 +73,21 @@ std::vector<ir::Value*> lifted(ir::Graph& g, ir::Node const& n, size_t& from)
 
 Result<bool> lift(ir::Graph& g, ir::Node* n)
 {
-    ir::Value* y = n->outputs.size() == 1 ? n->outputs[0] : nullptr;
-    if (!y)
+    if (n->outputs.size() != 1)
         return false;
     size_t from = 0;
-    auto inputs = lifted(g, *n, from);
+    auto const inputs = lifted(g, *n, from);
     if (inputs.empty() || !canJoin(*n->inputs[from]->producer, *n))
         return false;
-    TW_ASSIGN(ir::Node * moved, g.addNode(*n->op, n->attrs->clone(), inputs, n->name, {}, g.positionOf(n)));
-    takePlaceOf(*moved, *n);
-    TW_ASSIGN(ir::Value * reshaped, addReshape(g, moved->outputs[0], y->shape, g.positionOf(n)));
-    if (!reshaped || reshaped->type != y->type) {
-        if (reshaped)
-            g.eraseNode(reshaped->producer);
-        g.eraseNode(moved);
-        return false;
-    }
-    // Ranges of INT8 are known by name. What leaves the graph keeps its own.
-    bool const isOutput = g.isOutput(y);
-    moved->outputs[0]->name = isOutput ? y->name + ".lifted" : y->name;
-    reshaped->name = isOutput ? y->name : y->name + ".reshaped";
-    g.replaceAllUses(y, reshaped);
-    g.eraseNode(n);
-    return true;
+    TW_ASSIGN(ir::Value * moved, liftNode(g, n, n->attrs->clone(), inputs, ".lifted"));
+    return moved != nullptr;
 }
 
 } // namespace
 
 Result<bool> sinkReshapes(ir::Graph& g, PassContext const& ctx)
 {
-    bool changed = false;
-    for (size_t i = 0; i < g.nodes.size(); ++i) {
-        TW_ASSIGN(bool const wasLifted, lift(g, g.nodes[i].get()));
-        changed = changed || wasLifted; // its reshape stands at i + 1 now
-    }
-    if (!changed)
-        return false;
-    g.eraseUnusedValues();
-    TW_ASSIGN(bool const cleaned, removeDead(g, ctx)); // reshapes that nobody reads any more
-    TW_ASSIGN(bool const joinedAgain, removeIdentities(g, ctx));
-    return changed || cleaned || joinedAgain;
+    return liftEach(g, ctx, [&](ir::Node* n) { return lift(g, n); });
 }
 
 } // namespace tw::passes

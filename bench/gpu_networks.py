@@ -403,6 +403,7 @@ def rows_of_file(path):
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     spec = importlib.util.spec_from_file_location("networks_of_file", path)
     file = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = file  # torch.compile asks for the modules of the classes that it meets
     spec.loader.exec_module(file)
     return [FromFile(key, file) for key in file.NETS]
 

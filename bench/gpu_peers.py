@@ -74,9 +74,9 @@ def arguments():
 # --- the machine ---
 
 
-def output_of(*command):
+def output_of(*command, stderr=subprocess.DEVNULL):
     try:
-        return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout.decode().strip()
+        return subprocess.run(command, stdout=subprocess.PIPE, stderr=stderr, check=True).stdout.decode().strip()
     except (OSError, subprocess.CalledProcessError):
         return ""
 
@@ -233,16 +233,16 @@ def main():
     os.makedirs(options.out, exist_ok=True)
     facts = machine(options)
     own, exported, recurrent = (output_of(sys.executable, "-c", f"import sys; sys.path.insert(0, {HERE!r}); import gpu_networks; "
-                               f"print(*[n.row for n in gpu_networks.{rows}()])").split()
+                               f"print(*[n.row for n in gpu_networks.{rows}()])", stderr=None).split()
                      for rows in ("small_rows" if options.small else "rows", "exported_rows", "recurrent_rows"))
     of_file = output_of(sys.executable, "-c", f"import sys; sys.path.insert(0, {HERE!r}); import gpu_networks; "
-                        f"print(*[n.row for n in gpu_networks.rows_of_file({options.networks!r})])").split() if options.networks else []
+                        f"print(*[n.row for n in gpu_networks.rows_of_file({options.networks!r})])", stderr=None).split() if options.networks else []
     names = of_file or own + exported + recurrent
     groups = {"exported": exported, "recurrent": recurrent}
     wanted = groups.get(options.rows) or (options.rows.split(",") if options.rows else of_file or own)
     unknown = [name for name in wanted if name not in names]
     if unknown or not names:
-        sys.exit(f"gpu_peers.py: unknown row {unknown[0]!r}; there are {', '.join(names)}" if unknown else "gpu_peers.py: no torch")
+        sys.exit(f"gpu_peers.py: unknown row {unknown[0]!r}; there are {', '.join(names)}" if unknown else "gpu_peers.py: no networks (what failed is above)")
     lanes = max(1, options.gpus or facts["gpus"])
     facts["rows_at_a_time"] = lanes
     facts["settings"] = {"precision": options.precision, "io": options.io, "rounds": options.rounds, "seed": options.seed}

@@ -23,7 +23,7 @@ done
 strip -o "$folder/lib/libtensorwright_gpu_engine.so" "$build/lib/libtensorwright_gpu_engine.so"
 strip -o "$folder/lib/libnvtx_profiler.so" "$build/lib/libnvtx_profiler.so"
 mkdir "$folder/peers"
-cp bench/record.py bench/gpu_fp32.py bench/gpu_loops.py bench/gpu_peers.py bench/gpu_row.py bench/gpu_engine.py bench/gpu_networks.py bench/torch_networks.py bench/gpu_inductor_cache.py "$folder/peers/"
+cp bench/record.py bench/gpu_fp32.py bench/gpu_loops.py bench/gpu_peers.py bench/gpu_row.py bench/gpu_engine.py bench/gpu_networks.py bench/torch_networks.py bench/package_networks.py bench/gpu_inductor_cache.py "$folder/peers/"
 cp scripts/gpu/run.sh scripts/gpu/networks.py scripts/gpu/int8_beside_fp16.py scripts/gpu/profile_networks.py test/models/run_models.py test/models/streams.py "$folder/"
 cp -r bench/models "$folder/bench_models"
 models=${TENSORWRIGHT_MODELS_DIR:-../shared/models}

@@ -138,6 +138,11 @@ void ofType(CaseList& list, DataType t)
     add("_pixels_line", byPixel(4, 2), {2, 300, 64});
     add("_pixels_instance", byPixel(0), {2, 9, 11, 24});
     add("_pixels_instance_odd", byPixel(0), {1, 40, 40, 3});
+    // More pixels than a block holds in registers, in several forms; the last one's groups straddle vectors.
+    add("_pixels_cluster_instance", instance, {2, 20, 65, 66});
+    add("_pixels_cluster_group", group(4, swish), {1, 48, 70, 31});
+    add("_pixels_cluster_ten", group(8), {2, 80, 37, 20});
+    add("_pixels_cluster_last", byPixel(2), {1, 61, 50, 32});
     // Batch and pixels: neither rows nor columns of a matrix.
     add("_batch", {.axis = 0, .kept = 2, .channel = 1}, {3, 5, 4, 6});
     // Gamma and beta over two dimensions with another between them.

@@ -206,6 +206,6 @@ constexpr CudaTactic kPlain{"layer_norm_any_plain_cuda", 4, plainKernels};
 
 } // namespace
 
-extern constinit TacticList const cudaTactics = kTactics<kRows, kChunks, kColumns, kPixels, kPlain>;
+extern constinit TacticList const cudaTactics = kTactics<kRows, kChunks, kColumns, kHeldPixels, kPixels, kPlain>;
 
 } // namespace tw::ops::layer_norm

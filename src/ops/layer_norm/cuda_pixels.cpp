@@ -2,6 +2,7 @@
 // Groups of channels that lie side by side, over the pixels of an image: by pixels, or linear with the channels last.
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "ops/layer_norm/layout.h"
 
@@ -108,35 +109,46 @@ struct Choice
     int64_t mostSlabs(Layout::Sizes const& of) const { return std::min(most, (of.n + step - 1) / step); }
 };
 
+CudaSource sourceOf(Problem const& problem, Shape const& shape, Choice const& choice, bool slabsAreNeighbours)
+{
+    return {.text = constantsOf(problem) + cuda::constant("kThreads", kThreads) +
+                    cuda::constant("kLanes", choice.lanes) + cuda::constant("kWidth", shape.width) +
+                    cuda::constant("kPacks", choice.packs) + cuda::constant("kSegment", choice.segment) +
+                    cuda::constant("kGroup", shape.sizes.k) + cuda::flag("kSlabsAreNeighbours", slabsAreNeighbours),
+            .wide = isWide(problem),
+            .isDependent = true,
+            .alignment = shape.width * sizeOf(problem.inputs[0].type)};
+}
+
+PixelParams paramsOf(Attrs const& attrs, Layout::Sizes const& of, Choice const& choice, RunArgs& args)
+{
+    bool const pixels = isByPixel(args.inputs[0].format);
+    PixelParams p;
+    setTensors(attrs, args, p);
+    p.n = uint64_t(of.n);
+    p.channels = int32_t(of.inner * of.k);
+    p.xPitch = uint64_t(pixels ? args.inputs[0].pixelStride() : p.channels);
+    p.yPitch = uint64_t(pixels ? args.outputs[0].pixelStride() : p.channels);
+    p.groups = int32_t(of.inner);
+    p.slabs = int32_t(choice.slabs(of));
+    p.each = int32_t(choice.each(of));
+    p.segments = int32_t(choice.segments);
+    return p;
+}
+
 std::unique_ptr<CudaKernels> pixelKernels(Problem const& problem, Shape const& shape, Choice const& choice)
 {
     auto const& attrs = problem.node->attrsAs<Attrs>();
-    CudaSource source{.text = constantsOf(problem) + cuda::constant("kThreads", kThreads) +
-                              cuda::constant("kLanes", choice.lanes) + cuda::constant("kWidth", shape.width) +
-                              cuda::constant("kPacks", choice.packs) + cuda::constant("kSegment", choice.segment) +
-                              cuda::constant("kGroup", shape.sizes.k) +
-                              cuda::include("ops/layer_norm/layer_norm_pixels.cuh"),
-                      .names = {"measure", "normalize"},
-                      .wide = isWide(problem),
-                      .isDependent = true,
-                      .alignment = shape.width * sizeOf(problem.inputs[0].type)};
+    CudaSource source = sourceOf(problem, shape, choice, false);
+    source.text += cuda::include("ops/layer_norm/layer_norm_pixels.cuh");
+    source.names = {"measure", "normalize"};
     return kernelsOf(
         std::move(source),
         [&attrs, layout = shape.layout, choice](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
             Layout::Sizes const of = layout.sizes(args.inputs[0].dims);
             if (of.all() == 0)
                 return {};
-            bool const pixels = isByPixel(args.inputs[0].format);
-            PixelParams p;
-            setTensors(attrs, args, p);
-            p.n = uint64_t(of.n);
-            p.channels = int32_t(of.inner * of.k);
-            p.xPitch = uint64_t(pixels ? args.inputs[0].pixelStride() : p.channels);
-            p.yPitch = uint64_t(pixels ? args.outputs[0].pixelStride() : p.channels);
-            p.groups = int32_t(of.inner);
-            p.slabs = int32_t(choice.slabs(of));
-            p.each = int32_t(choice.each(of));
-            p.segments = int32_t(choice.segments);
+            PixelParams p = paramsOf(attrs, of, choice, args);
             p.parts = args.workspace;
             int64_t const blocks = of.outer * p.slabs * choice.segments;
             TW_TRY(launch(0, blocks, kThreads, p));
@@ -158,10 +170,99 @@ std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& conf
     return pixelKernels(problem, s, Choice(s, config));
 }
 
+// ---- Pixels that stay in registers.
+
+constexpr int64_t kMostHeldPacks = 16, kMostHeldSlabs = 8, kMostHeldConfigs = 2;
+
+// {channels of a segment, pixels of a thread}
+Choice heldChoice(Shape const& s, Config const& config)
+{
+    return {s, {config[0], config[1], kMostHeldSlabs}};
+}
+
+// All pixels of an image fit into a cluster.
+bool holds(Choice const& choice, int64_t pixels)
+{
+    return pixels <= choice.step * kMostHeldSlabs;
+}
+
+// Segments from one vector up to a line of memory, with as few pixels of a thread as a cluster allows, but not many more
+// blocks than multiprocessors; those first that take the fewest turns with the fewest pixels.
+std::vector<Config> heldConfigs(Problem const& problem)
+{
+    Shape const s(problem);
+    int64_t const processors = problem.target.cuda ? problem.target.cuda->multiprocessors : 1,
+                  most = s.layout.sizes(problem.inputs[0].maxDims).n;
+    std::vector<std::pair<double, Config>> found;
+    for (int64_t vectors : {1, 2, 4, 8}) {
+        int64_t const segment = std::min((vectors * s.width + s.unit() - 1) / s.unit() * s.unit(), s.channels());
+        if (!fitsBlock(s, segment) || (!found.empty() && found.back().second[0] == segment))
+            continue;
+        auto blocks = [&](int64_t packs) {
+            Choice const c = heldChoice(s, {segment, packs});
+            return s.sizes.outer * c.segments * ((s.sizes.n + c.step - 1) / c.step);
+        };
+        int64_t packs = 1;
+        while (packs < kMostHeldPacks &&
+               (!holds(heldChoice(s, {segment, packs}), most) || blocks(packs) > 2 * processors))
+            packs *= 2;
+        if (!holds(heldChoice(s, {segment, packs}), most))
+            continue;
+        // A turn: to begin and to add up, and each pixel; half a sector of memory is read for nothing by single vectors.
+        double const turns = double((blocks(packs) + 2 * processors - 1) / (2 * processors));
+        found.push_back({turns * (8 + double(packs)) * (vectors == 1 ? 1.2 : 1), {segment, packs}});
+    }
+    std::stable_sort(found.begin(), found.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
+    std::vector<Config> list;
+    for (auto const& [cost, config] : found)
+        if (list.size() < kMostHeldConfigs)
+            list.push_back(config);
+    return list;
+}
+
+Support supportsHeld(Problem const& problem)
+{
+    if (!problem.target.cuda || problem.target.cuda->capability < 90)
+        return Support::no("needs a GPU of compute capability 9.0");
+    TW_SUPPORTS(supports(problem));
+    return heldConfigs(problem).empty() ? Support::no("the registers of a cluster do not hold an image")
+                                        : Support::yes();
+}
+
+std::unique_ptr<CudaKernels> generateHeld(Problem const& problem, Config const& config)
+{
+    Shape const s(problem);
+    bool const isKnown = isConfig(config, 2, 1, kMostChannels) && fitsBlock(s, config[0]) &&
+                         (config[0] == s.channels() || config[0] % s.unit() == 0) && config[1] <= kMostHeldPacks;
+    if (!isKnown)
+        return noKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
+    Choice const choice = heldChoice(s, config);
+    CudaSource source = sourceOf(problem, s, choice, true);
+    source.text += cuda::constant("kMostSlabs", kMostHeldSlabs) + cuda::include("ops/layer_norm/layer_norm_held.cuh");
+    source.names = {"layer_norm"};
+    return kernelsOf(std::move(source),
+                     [&attrs = problem.node->attrsAs<Attrs>(), layout = s.layout,
+                      choice](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+                         Layout::Sizes const of = layout.sizes(args.inputs[0].dims);
+                         if (of.all() == 0)
+                             return {};
+                         if (!holds(choice, of.n))
+                             return unsupported("more pixels than the registers of a cluster hold");
+                         PixelParams const p = paramsOf(attrs, of, choice, args);
+                         cuda::LaunchGeometry g;
+                         g.grid = of.outer * choice.segments * p.slabs;
+                         g.block = kThreads;
+                         g.cluster = p.slabs;
+                         return launch.withGeometry(0, g, {&p});
+                     });
+}
+
 } // namespace
 } // namespace pixels
 
 constinit CudaTactic const kPixels{
-    "layer_norm_any_nhwc_cuda", 1, pixels::generate, pixels::supports, pixels::configs, withPixels};
+    "layer_norm_any_nhwc_cuda", 2, pixels::generate, pixels::supports, pixels::configs, withPixels};
+constinit CudaTactic const kHeldPixels{
+    "layer_norm_any_held_sm90", 1, pixels::generateHeld, pixels::supportsHeld, pixels::heldConfigs, withPixels};
 
 } // namespace tw::ops::layer_norm

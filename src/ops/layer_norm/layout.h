@@ -80,7 +80,7 @@ extern CpuFunctions const kColumnsCpu;
 
 // What the CUDA tactics of this folder share.
 
-extern CudaTactic const kColumns, kPixels;
+extern CudaTactic const kColumns, kPixels, kHeldPixels;
 
 // Elements of 16 bytes.
 inline int64_t packWidth(Problem const& problem)

@@ -9,6 +9,7 @@
 #include "families/elementwise/activate.h"
 #include "families/elementwise/cuda_epilogue.h"
 #include "kernels/cuda/common/epilogue.h"
+#include "kernels/cuda/conv/mma_nd_params.h"
 #include "kernels/cuda/conv/shape.h"
 #include "kernels/cuda/gemm/wgmma.h"
 #include "tactic/cuda_tactic.h"
@@ -73,7 +74,12 @@ extern Algorithm const kPatch;
 // three axes. FP16, FP32 (whose factors are three TF32 products), TF32, i8.
 extern Algorithm const kNd;
 
-// --- transposed, with windows that lie side by side (stride = window, no padding) ---
+// --- transposed, over two axes ---
+
+// FP16, any window, by wgmma fed by TMA: phases are blocks of one launch. One group, compute capability 9.0.
+extern Algorithm const kPhases;
+
+// --- the same with windows that lie side by side (stride = window, no padding) ---
 
 // FP16: each position of the window is a product of its own, by wgmma, which writes every stride-th pixel.
 extern Algorithm const kBesideHalf;
@@ -119,6 +125,12 @@ inline bool isEmpty(Geometry const& g)
 {
     return g.batch * g.out[0] * g.out[1] * g.out[2] == 0;
 }
+// An axis of a convolution, transposed or not, by phases, and the element of the window that a tap of a phase is; -1: the
+// phase has no such tap.
+cuda::conv_nd::Axis axisOf(Geometry const& geometry, WindowKind kind, int axis);
+int64_t elementOf(Geometry const& geometry, WindowKind kind, int axis, int64_t phase, int64_t tap);
+// The map of an image as it lies in memory, pixels so far apart: gaps between them, if any, read as zeros.
+void readInPlace(cuda::TensorMapSpec& map, Geometry const& geometry, int64_t pixelX, int64_t elementBytes);
 // One combination: y and residual in pixelVectorsOf() their types, x too, or linear.
 std::vector<Formats> pixelFormats(Problem const& problem);
 std::vector<Formats> linearInputFormats(Problem const& problem);

@@ -10,17 +10,6 @@
 
 namespace tw::ops::conv_f16 {
 
-namespace nd {
-namespace {
-
-namespace conv = cuda::conv_nd;
-
-constexpr size_t kMostConfigs = 4;
-// Convolutions of i8 with so many channels are left to wgmma, where that exists: mma.sync keeps the tensor cores less busy
-// (of 290 timed in ResNet-50 and YOLOv8n it won none), and each kernel not compiled makes builds shorter.
-constexpr int64_t kWgmmaChannels = 64;
-
-// The element of the window that tap t of phase p is; -1: that phase has no such tap.
 int64_t elementOf(Geometry const& g, WindowKind kind, int axis, int64_t phase, int64_t tap)
 {
     int64_t const stride = g.stride[axis], dilation = g.dilation[axis], window = g.window[axis];
@@ -35,9 +24,9 @@ int64_t elementOf(Geometry const& g, WindowKind kind, int axis, int64_t phase, i
     return -1;
 }
 
-conv::Axis axisOf(Geometry const& g, WindowKind kind, int i)
+cuda::conv_nd::Axis axisOf(Geometry const& g, WindowKind kind, int i)
 {
-    conv::Axis a;
+    cuda::conv_nd::Axis a;
     a.in = int32_t(g.in[i]);
     a.out = int32_t(g.out[i]);
     if (kind != WindowKind::kDeconvolution) {
@@ -51,13 +40,23 @@ conv::Axis axisOf(Geometry const& g, WindowKind kind, int i)
     a.phases = int32_t(g.stride[i]);
     a.step = int32_t(-g.dilation[i] / common);
     a.taps = int32_t((g.window[i] + period - 1) / period);
-    for (int p = 0; p < a.phases && p < conv::kMostPhases; ++p) {
+    for (int p = 0; p < a.phases && p < cuda::conv_nd::kMostPhases; ++p) {
         int64_t const first = elementOf(g, kind, i, p, 0);
         a.count[p] = first < 0 ? 0 : int32_t((g.window[i] - first + period - 1) / period);
         a.begin[p] = first < 0 ? 0 : int32_t((p + g.before[i] - first * g.dilation[i]) / g.stride[i]);
     }
     return a;
 }
+
+namespace nd {
+namespace {
+
+namespace conv = cuda::conv_nd;
+
+constexpr size_t kMostConfigs = 4;
+// Convolutions of i8 with so many channels are left to wgmma, where that exists: mma.sync keeps the tensor cores less busy
+// (of 290 timed in ResNet-50 and YOLOv8n it won none), and each kernel not compiled makes builds shorter.
+constexpr int64_t kWgmmaChannels = 64;
 
 WindowKind kindOf(Problem const& p)
 {

@@ -14,6 +14,16 @@
 
 namespace tw::ops::conv_f16 {
 
+void readInPlace(cuda::TensorMapSpec& map, Geometry const& g, int64_t pixelX, int64_t elementBytes)
+{
+    map.dims[0] = uint64_t(g.c);
+    uint64_t stride = uint64_t(pixelX * elementBytes);
+    for (int i = 0; i < map.rank - 1; ++i) {
+        map.strides[i] = stride;
+        stride *= map.dims[i + 1];
+    }
+}
+
 namespace conv_wgmma {
 namespace {
 
@@ -194,17 +204,6 @@ char const* unsupportedGeometry(Spec const& spec, Geometry const& g)
             return volume ? "TMA's padding of three axes ends at 15" : "TMA's padding ends at 127";
     }
     return unsupported(spec, shapeOf(spec, g));
-}
-
-// The map of an image as it lies in memory: gaps between its pixels, if any, read as zeros.
-void readInPlace(cuda::TensorMapSpec& map, Geometry const& g, int64_t pixelX, int64_t elementBytes)
-{
-    map.dims[0] = uint64_t(g.c);
-    uint64_t stride = uint64_t(pixelX * elementBytes);
-    for (int i = 0; i < map.rank - 1; ++i) {
-        map.strides[i] = stride;
-        stride *= map.dims[i + 1];
-    }
 }
 
 // The residual's map from y's: rows of pixels `pixelBytes` apart.

@@ -31,6 +31,7 @@ constexpr CudaTactic kProductsTf32 = tactic<conv_f16::kMma, kTf32>("convolution_
 constexpr CudaTactic kNchwF32 = tactic<conv_f16::kMmaNchw, kFloat>("convolution_f32_nchw_simt_sm80");
 constexpr CudaTactic kProductsF32 = tactic<conv_f16::kMma, kFloat>("convolution_f32_simt_sm80");
 constexpr CudaTactic kTransposed = tactic<conv_f16::kBesideHalf, kHalf>("convolution_f16_transposed_wgmma_sm90a", 1);
+constexpr CudaTactic kPhases = tactic<conv_f16::kPhases, kHalf>("convolution_f16_phases_wgmma_sm90a", 1);
 constexpr CudaTactic kTransposedTf32 = tactic<conv_f16::kBeside, kTf32>("convolution_tf32_transposed_mma_sm80", 2);
 constexpr CudaTactic kTransposedF32 = tactic<conv_f16::kBeside, kFloat>("convolution_f32_transposed_simt_sm80", 2);
 constexpr CudaTactic kNd = tactic<conv_f16::kNd, kHalf>("convolution_f16_nd_mma_sm80", 1);
@@ -51,6 +52,7 @@ constexpr CudaTactic kBf16Stem = tactic<conv_f16::kStem, kHalf, kNarrow>("convol
 constexpr CudaTactic kBf16Nchw = tactic<conv_f16::kMmaNchw, kHalf, kNarrow>("convolution_bf16_nchw_mma_sm80");
 constexpr CudaTactic kBf16Mma = tactic<conv_f16::kMma, kHalf, kNarrow>("convolution_bf16_mma_sm80");
 constexpr CudaTactic kBf16Nd = tactic<conv_f16::kNd, kHalf, kNarrow>("convolution_bf16_nd_mma_sm80", 1);
+constexpr CudaTactic kBf16Phases = tactic<conv_f16::kPhases, kHalf, kNarrow>("convolution_bf16_phases_wgmma_sm90a", 1);
 constexpr CudaTactic kBf16Patch = tactic<conv_f16::kPatch, kHalf, kNarrow>("convolution_bf16_patch_mma_sm80", 1);
 constexpr CudnnConvTactic kCudnn{"convolution_f16_cudnn_cuda", 1, DataType::kHalf};
 constexpr CudnnConvTactic kCudnnTf32{"convolution_tf32_cudnn_cuda", 1, DataType::kFloat};
@@ -62,8 +64,8 @@ constexpr CudaTactic kPlain{"convolution_any_plain_cuda", 1, convolveKernels};
 extern constinit TacticList const cudaTactics =
     kTactics<kWgmmaInt8, kSparse, kSparseInt8, kWgmma, kStrips, kStripsF32, kTile, kDepthwise, kStem, kNchw, kMma,
              kWgmmaTf32, kTileF32, kDepthwiseF32, kStemTf32, kNchwTf32, kProductsTf32, kNchwF32, kProductsF32,
-             kTransposed, kTransposedTf32, kTransposedF32, kPatch, kNd, kNdTf32, kNdF32, kDepthwiseI8, kStemI8, kNdI8,
-             kBf16Wgmma, kBf16Strips, kBf16Tile, kBf16Depthwise, kBf16Stem, kBf16Nchw, kBf16Mma, kBf16Patch, kBf16Nd,
-             kCudnn, kCudnnTf32, kPlain>;
+             kTransposed, kPhases, kTransposedTf32, kTransposedF32, kPatch, kNd, kNdTf32, kNdF32, kDepthwiseI8, kStemI8,
+             kNdI8, kBf16Wgmma, kBf16Strips, kBf16Tile, kBf16Depthwise, kBf16Stem, kBf16Nchw, kBf16Mma, kBf16Phases,
+             kBf16Patch, kBf16Nd, kCudnn, kCudnnTf32, kPlain>;
 
 } // namespace tw::ops::convolution

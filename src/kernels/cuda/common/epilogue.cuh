@@ -17,6 +17,17 @@ TW_INLINE constexpr int divisorUpTo(int most, int of)
     return of % most == 0 ? most : divisorUpTo(most - 1, of);
 }
 
+// Where a row of y begins, in elements, and whether there is one.
+struct RowAt
+{
+    i64 at;
+    bool has;
+};
+TW_INLINE RowAt rowAt(Output const& a, int batch, int row)
+{
+    return {i64(batch) * a.batchY + i64(row) * a.ldy, row < a.m};
+}
+
 // COUNT biases from column0 on, thread t of THREADS its part, to shared memory: taken before the products, put after
 // them.
 template <int COUNT, int OF>

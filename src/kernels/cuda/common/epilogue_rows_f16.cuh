@@ -37,13 +37,13 @@ TW_INLINE void fetchResidual(Output const& a, Ahead& ahead, int row0, int column
 // Writes 16 rows and 2 N columns of a warp's sums: v[4 j ..] holds rows g and g + 8 (g = lane / 4) of columns
 // 8 j + 2 (lane % 4) and the next. `stage`: 16 * CHUNK halves of the warp's own; `biases`: address of those columns' bias.
 // `ahead` holds the residual of the first chunk, then that of the first chunk of the rows from nextRow on, unless < 0.
-template <int N>
-TW_INLINE void writeRows(Output const& a, float (&v)[N], int row0, int column0, int batch, u32 stage, u32 biases,
+// A: Output, or what has a rowAt() of its own.
+template <class A, int N>
+TW_INLINE void writeRows(A const& a, float (&v)[N], int row0, int column0, int batch, u32 stage, u32 biases,
                          Ahead& ahead, int nextRow, int lane)
 {
     constexpr int CHUNKS = N * 2 / CHUNK;
     int const g = lane / 4, t = lane % 4;
-    i64 const base = i64(batch) * a.batchY;
 #pragma unroll
     for (int chunk = 0; chunk < CHUNKS; ++chunk) {
         int const c0 = column0 + chunk * CHUNK;
@@ -89,18 +89,20 @@ TW_INLINE void writeRows(Output const& a, float (&v)[N], int row0, int column0, 
         if constexpr (ALIGNED) {
 #pragma unroll
             for (int i = 0; i < PER_LANE; ++i) {
-                int const at = lane + i * 32, r = at / UNITS, u = at % UNITS, row = row0 + r, column = c0 + u * 8;
-                if ((16 * UNITS >= 32 || r < 16) && row < a.m && column < a.n)
-                    *reinterpret_cast<Unit*>(a.y + base + i64(row) * a.ldy + column) =
+                int const at = lane + i * 32, r = at / UNITS, u = at % UNITS, column = c0 + u * 8;
+                RowAt const row = rowAt(a, batch, row0 + r);
+                if ((16 * UNITS >= 32 || r < 16) && row.has && column < a.n)
+                    *reinterpret_cast<Unit*>(a.y + row.at + column) =
                         loadSharedUnit(stage + (r * UNITS + (u ^ (r & (UNITS - 1)))) * 16);
             }
         } else { // an element a lane, so that a row's neighbours leave together
 #pragma unroll 4
             for (int i = 0; i < CHUNK / 2; ++i) {
-                int const at = lane + i * 32, r = at / CHUNK, c = at % CHUNK, row = row0 + r, column = c0 + c;
+                int const at = lane + i * 32, r = at / CHUNK, c = at % CHUNK, column = c0 + c;
+                RowAt const row = rowAt(a, batch, row0 + r);
                 u32 const pair = loadShared(stage + (r * UNITS + (c / 8 ^ (r & (UNITS - 1)))) * 16 + c % 8 / 2 * 4);
-                if (row < a.m && column < a.n)
-                    a.y[base + i64(row) * a.ldy + column].bits = u16(c % 2 ? pair >> 16 : pair);
+                if (row.has && column < a.n)
+                    a.y[row.at + column].bits = u16(c % 2 ? pair >> 16 : pair);
             }
         }
         __syncwarp();

@@ -82,9 +82,10 @@ int Spec::blocksPerMultiprocessor() const
 std::string Spec::name() const
 {
     std::string s = fmt::format("{}{}{}x{}x{}_s{}_g{}",
-                                volume  ? "conv3"
-                                : image ? "conv"
-                                        : "gemm",
+                                phased   ? "deconv"
+                                : volume ? "conv3"
+                                : image  ? "conv"
+                                         : "gemm",
                                 integers ? "_i8_" + integers->name() + "_"
                                 : tf32x3 ? "_f32_"
                                 : single ? "_tf32_"
@@ -156,6 +157,9 @@ char const* unsupported(Spec const& s)
         return "multicast is 1 or 2";
     if (s.volume && !s.image)
         return "three axes are those of an image";
+    if (s.phased &&
+        (!s.image || s.volume || s.integers || s.single || s.pingPong || s.copies || s.residual || s.multicast > 1))
+        return "phases are those of an FP16 image of two axes, whose tiles leave without TMA and one after the other";
     if (!s.pAlongK() && s.image)
         return "an image is read along its channels";
     if (!s.qAlongK() && s.tileQ % (64 * s.multicast))
@@ -282,7 +286,7 @@ Launch launch(Spec const& s, Shape const& g, int multiprocessors)
         b.type = type;
         b.dims[0] = uint64_t(i.c);
         b.dims[1] = uint64_t(i.t * i.r * i.s);
-        b.dims[2] = uint64_t(g.n);
+        b.dims[2] = uint64_t(g.n * (s.phased ? g.batch : 1));
         b.strides[0] = uint64_t(i.c * bytes);
         b.strides[1] = uint64_t(i.c * i.t * i.r * i.s * bytes);
         b.box[0] = uint32_t(s.stepK());
@@ -357,7 +361,7 @@ std::string source(Spec const& s)
             flag("TF32X3", s.tf32x3);
     text += flag("PING_PONG", s.pingPong) + flag("SWAP", s.swap) + flag("P_ALONG_K", s.pAlongK()) +
             flag("Q_ALONG_K", s.qAlongK()) + flag("COPIES", s.copies) + flag("IMAGE", s.image) +
-            flag("VOLUME", s.volume) + flag("REDISTRIBUTE", s.redistributes()) +
+            flag("VOLUME", s.volume) + flag("PHASED", s.phased) + flag("REDISTRIBUTE", s.redistributes()) +
             flag("LATE", s.sums() > 96 || s.split > 1) + flag("EARLY", early) + flag("GATED", s.gated) +
             flag("GATE_BIAS", s.gated && s.bias) +
             activationSource(s.gated ? s.activation : std::string(), "activateGate");

@@ -30,7 +30,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
     int const rank = NORM ? blockIdx.x % NEIGHBOURS : SPLIT * MULTICAST > 1 ? clusterRank() : 0;
     int const units = a.tilesP * a.tilesQ * a.batches;
     int const firstUnit = blockIdx.x / NEIGHBOURS, unitStep = gridDim.x / NEIGHBOURS;
-    int const begin = SPLIT > 1 ? a.steps * rank / SPLIT : 0, end = SPLIT > 1 ? a.steps * (rank + 1) / SPLIT : a.steps;
+    StepRange const ofAll(a.steps, rank); // of phases: see there
     if (threadIdx.x == 0) {
 #pragma unroll
         for (int s = 0; s < STAGES; ++s) {
@@ -63,6 +63,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
             bool first = true;
             for (int unit = firstUnit; unit < units; unit += unitStep) {
                 Tile const t = tileAt(a, unit, rank);
+                auto const [begin, end] = StepRange(a, ofAll, t, rank);
                 Cursor at;
                 at.begin(a, volume, t, begin);
                 int step = begin;
@@ -146,10 +147,11 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS_PER_SM)
                 groupArrive(2, 256);
         for (int unit = firstUnit; unit < units; unit += unitStep, ++turn) {
             if (PING_PONG && turn % 2 != group) {
-                done += end - begin;
+                done += ofAll.end - ofAll.begin; // of phases there is no ping-pong
                 continue;
             }
             Tile const t = tileAt(a, unit, rank);
+            auto const [begin, end] = StepRange(a, ofAll, t, rank);
             int const row0 = t.p + (PING_PONG ? 0 : group * ROWS) + warp % 4 * 16;
             int const column0 = t.q + (SPLIT > 1 ? rank * COLUMNS : 0);
             int const own = PING_PONG ? turn / 2 : turn; // of this group's tiles

@@ -49,6 +49,9 @@ struct Spec : Epilogue
     bool bAlongK = true; // b [n, k], else [k, n]
     bool image = false;  // a is an NHWC image,
     bool volume = false; // or an NDHWC one
+    // y is transposed, an image of more pixels: the convolution's batches are phases, each with filters and taps of its own
+    // (PhasedArgsOf, which takes the place of Args). x's pixels are where the first taps of the first phase are.
+    bool phased = false;
     // FP32 operands (single) as sums of two TF32 numbers, which lie after each other in a row, high and low ones, with
     // zeros up to whole steps (splitRow()). k is walked three times, low a with high b, high with low, high with high,
     // and sums go to registers of their own every kKeptSteps steps, since tensor cores cut off what sums lose.

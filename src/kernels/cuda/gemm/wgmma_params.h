@@ -52,6 +52,22 @@ struct Volume
     i32 filterH = 1, outD = 1, strideD = 1, padD = 0, dilationD = 1;
 };
 
+constexpr int kMostPhases = 16;
+// One axis of a transposed image: position q of phase p is y's pixel q * phases + p, and reads taps[p] pixels of x, the first of
+// them shift[p] behind where the tile's position lies.
+struct PhaseAxis
+{
+    i32 phases = 1, out = 1; // out: pixels of y
+    i32 shift[kMostPhases] = {}, taps[kMostPhases] = {1};
+};
+// The last parameter of kernels of transposed images, whose batches are phases, of either axis; b has rows for each of them.
+template <class Element>
+struct PhasedArgsOf : ArgsOf<Element>
+{
+    PhaseAxis axisH, axisW;
+    i32 filters = 0; // rows of b of a phase
+};
+
 struct FillArgs
 {
     u64* parts = nullptr;

@@ -4,7 +4,7 @@
 // SUMS_BYTES,
 //       STEP_K, STEP_BYTES, KEPT_STEPS, TABLE_BYTES, TABLE_AT
 //   type Sum: float, or i32 of products of i8
-//   bool INTEGERS, TF32X3, GATED, PING_PONG, SWAP, P_ALONG_K, Q_ALONG_K, COPIES, AHEAD, IMAGE, VOLUME, REDISTRIBUTE, LATE, EARLY
+//   bool INTEGERS, TF32X3, GATED, PING_PONG, SWAP, P_ALONG_K, Q_ALONG_K, COPIES, AHEAD, IMAGE, VOLUME, PHASED, REDISTRIBUTE, LATE, EARLY
 #pragma once
 
 #include "kernels/cuda/common/epilogue.cuh"
@@ -21,7 +21,17 @@ constexpr int COLUMNS = TILE_Q / SPLIT, NEIGHBOURS = NORM ? NORM : SPLIT * MULTI
 // OWN_SUMS: what a split adds up has room beside the stages.
 constexpr bool OWN_SUMS = SUMS_BYTES > 0;
 // LATE: no registers are left to hold the residual during the products.
-using Args = ArgsOf<Element>;
+template <bool IS_PHASED>
+struct KindOfArgs
+{
+    using Type = ArgsOf<Element>;
+};
+template <>
+struct KindOfArgs<true>
+{
+    using Type = PhasedArgsOf<Element>;
+};
+using Args = KindOfArgs<PHASED>::Type;
 struct Tile
 {
     int p, q, batch;
@@ -92,12 +102,58 @@ TW_INLINE Tile tileAt(Args const& a, int unit, int rank)
     return t;
 }
 
+// The phase that a batch is, along either axis.
+struct Phase
+{
+    int h, w;
+    template <class A>
+    TW_INLINE Phase(A const& a, int batch) : h(batch / a.axisW.phases), w(batch - h * a.axisW.phases)
+    {}
+    template <class A>
+    TW_INLINE int steps(A const& a) const
+    {
+        return a.axisH.taps[h] * a.axisW.taps[w] * a.stepsC;
+    }
+};
+template <class A>
+TW_INLINE RowAt rowAt(PhasedArgsOf<A> const& a, int batch, int row)
+{
+    Phase const phase(a, batch);
+    int const line = row / a.outW, n = line / a.outH;
+    int const h = (line - n * a.outH) * a.axisH.phases + phase.h, w = (row - line * a.outW) * a.axisW.phases + phase.w;
+    return {((i64(n) * a.axisH.out + h) * a.axisW.out + w) * a.ldy, row < a.m && h < a.axisH.out && w < a.axisW.out};
+}
+// The steps of a tile's k that this block takes.
+struct StepRange
+{
+    int begin, end;
+    TW_INLINE StepRange(int all, int rank)
+        : begin(SPLIT > 1 ? all * rank / SPLIT : 0), end(SPLIT > 1 ? all * (rank + 1) / SPLIT : all)
+    {}
+    template <class A>
+    TW_INLINE StepRange(A const& a, StepRange const& ofAll, Tile const& t, int rank) : StepRange(ofAll)
+    {
+        if constexpr (PHASED)
+            *this = StepRange(Phase(a, t.batch).steps(a), rank);
+    }
+};
+
 // What the copying thread walks along: k, and for an image the tap and where the tile's first pixel begins.
 struct Cursor
 {
-    int k, p, q, zp, zq;       // elements
-    int c, tap, r, s, w, h, n; // TF32X3: tap counts the walks along k
-    int z, d;                  // VOLUME: the tap, and where the first pixel begins, along the third axis
+    int k, p, q, zp, zq;         // elements
+    int c, tap, r, s, w, h, n;   // TF32X3: tap counts the walks along k
+    int z, d;                    // VOLUME: the tap, and where the first pixel begins, along the third axis
+    int filterW, shiftH, shiftW; // PHASED: taps of the phase along a row, and how far the first one is
+    template <class A>
+    TW_INLINE void beginPhase(A const& a, int batch)
+    {
+        Phase const phase(a, batch);
+        filterW = a.axisW.taps[phase.w];
+        shiftH = a.axisH.shift[phase.h];
+        shiftW = a.axisW.shift[phase.w];
+        q += batch * a.filters;
+    }
     TW_INLINE void begin(Args const& a, Volume const* v, Tile const& t, int step)
     {
         k = step * STEP_K;
@@ -112,8 +168,12 @@ struct Cursor
         if constexpr (IMAGE) {
             tap = step / a.stepsC;
             c = (step - tap * a.stepsC) * STEP_K;
-            r = tap / a.filterW;
-            s = tap - r * a.filterW;
+            filterW = a.filterW;
+            shiftH = shiftW = 0;
+            if constexpr (PHASED)
+                beginPhase(a, t.batch);
+            r = tap / filterW;
+            s = tap - r * filterW;
             int const row = t.p / a.outW;
             n = row / a.outH;
             w = (t.p - row * a.outW) * a.strideW - a.padW;
@@ -142,7 +202,7 @@ struct Cursor
             if (c == a.stepsC * STEP_K) {
                 c = 0;
                 ++tap;
-                if (++s == a.filterW) {
+                if (++s == (PHASED ? filterW : a.filterW)) {
                     s = 0;
                     ++r;
                     if constexpr (VOLUME)
@@ -169,7 +229,8 @@ TW_INLINE void loadP(TensorMap const* map, Args const& a, Volume const* v, u32 t
         copyVoxels(to, map, bar, at.c, at.w, at.h, at.d, at.n, u16(at.s * a.dilationW), u16(at.r * a.dilationH),
                    u16(at.z * v->dilationD));
     } else if constexpr (IMAGE) {
-        copyPixels(to, map, bar, at.c, at.w, at.h, at.n, u16(at.s * a.dilationW), u16(at.r * a.dilationH));
+        copyPixels(to, map, bar, at.c, at.w, at.h, at.n, u16(at.s * a.dilationW + at.shiftW),
+                   u16(at.r * a.dilationH + at.shiftH));
     } else if constexpr (P_ALONG_K) {
         copyTile(to, map, bar, columnOf(a, at, SWAP), at.p, at.zp);
     } else {

@@ -67,6 +67,9 @@ extern Algorithm const kDepthwiseTile;
 
 // Over two and three axes, few channels or filters, no strides: pixels stay in shared memory. Compute capability 8.0. FP16.
 extern Algorithm const kPatch;
+// Over two axes, up to four filters and wide windows without strides: elements of a window's row are columns. Compute capability
+// 8.0. FP16.
+extern Algorithm const kSpread;
 
 // --- transposed or not ---
 

@@ -16,7 +16,13 @@ using namespace tw::cuda;
 
 constexpr int THREADS = WARPS * 32, TILE_W = 16, ROWS = TILE_D * TILE_H / WARPS; // ROWS: of a warp, of 16 outputs each
 constexpr int IN_D = TILE_D + KD - 1, IN_H = TILE_H + KH - 1, IN_W = TILE_W + KW - 1;
-constexpr int PIXEL = (UNITS | 1) * 16; // bytes; an odd number of 16: no bank conflicts
+
+} // namespace tw::ops::patch
+
+#include "families/convolution/cuda_conv_tile.cuh"
+
+namespace tw::ops::patch {
+
 constexpr int ITEMS = KD * KH * KW * UNITS, STEPS = (ITEMS + 1) / 2;
 constexpr int COLUMNS = TILE_N / 8, PAIRS = (COLUMNS + 1) / 2, WORDS = COLUMNS == 1 ? 2 : 4; // of a filter's operand
 
@@ -38,15 +44,6 @@ TW_INLINE void fetchFilters(u32 (&b)[COLUMNS][2], u32 const* filters, int step, 
             b[p * 2 + 1][1] = u.w;
         }
     }
-}
-
-// What lies behind the last channel may be anything.
-TW_INLINE Unit withoutGap(Unit u)
-{
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-        u.v[i] = i * 2 + 1 < TAIL ? u.v[i] : i * 2 < TAIL ? u.v[i] & 0xffff : 0;
-    return u;
 }
 
 TW_KERNEL __launch_bounds__(THREADS, BLOCKS) convolvePatch(const __grid_constant__ PatchParams p)
@@ -74,21 +71,7 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS) convolvePatch(const __grid_constant
     for (int pass = 0; pass < PASSES; ++pass) {
         if (pass > 0)
             __syncthreads(); // all have read the pass before
-        for (int i = tid; i < IN_D * IN_H * IN_W * UNITS; i += THREADS) {
-            int const pixel = i / UNITS, unit = i % UNITS, row = pixel / IN_W, plane = row / IN_H;
-            int const d = d0 - p.padD + plane, h = h0 - p.padH + row % IN_H, w = w0 - p.padW + pixel % IN_W,
-                      all = pass * UNITS + unit;
-            bool const isThere = u32(d) < u32(p.d) && u32(h) < u32(p.h) && u32(w) < u32(p.w) && all < p.units;
-            Narrow const* const from =
-                static_cast<Narrow const*>(p.x) + (((i64(image) * p.d + d) * p.h + h) * p.w + w) * p.pixelX + all * 8;
-            if (TAIL < 8 && isThere && all == p.units - 1)
-                storeShared(patch + pixel * PIXEL + unit * 16, withoutGap(*reinterpret_cast<Unit const*>(from)));
-            else
-                copyAsync16(patch + pixel * PIXEL + unit * 16, isThere ? from : p.x, isThere);
-        }
-        copyCommit();
-        copyWait<0>();
-        __syncthreads();
+        fetchTile(p, patch, pass, int(image), d0, h0, w0);
         u32 const* const filters =
             static_cast<u32 const*>(p.filters) + i64(blockIdx.y * PASSES + pass) * (STEPS * PAIRS * 32 * WORDS);
         u32 b[COLUMNS][2];

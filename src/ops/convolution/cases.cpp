@@ -295,6 +295,7 @@ void cases(CaseList& list)
     image("7x7_first", {2, 3, 53, 104}, {72, 3, 7, 7}, true, evenly(2, 3));
     image("7x7_to_3", {1, 40, 20, 37}, {3, 40, 7, 7}, true, evenly(1, 3));
     image("9x9_of_3", {2, 3, 25, 30}, {32, 3, 9, 9}, true, {});
+    image("3x15_to_4", {2, 19, 9, 70}, {4, 19, 3, 15}, true, {.pad = {1, 7}});
     image("5x5_to_1", {1, 72, 9, 17}, {1, 72, 5, 5}, false, evenly(1, 2));
     image("3x2_to_12", {2, 100, 6, 19}, {12, 100, 3, 2}, true, {.pre = {0, 1}, .post = {2, 0}});
     image("3x3_first", {2, 3, 33, 48}, {32, 3, 3, 3}, true, evenly(2, 1));

@@ -36,6 +36,7 @@ constexpr CudaTactic kTransposedTf32 = tactic<conv_f16::kBeside, kTf32>("convolu
 constexpr CudaTactic kTransposedF32 = tactic<conv_f16::kBeside, kFloat>("convolution_f32_transposed_simt_sm80", 2);
 constexpr CudaTactic kNd = tactic<conv_f16::kNd, kHalf>("convolution_f16_nd_mma_sm80", 1);
 constexpr CudaTactic kPatch = tactic<conv_f16::kPatch, kHalf>("convolution_f16_patch_mma_sm80", 1);
+constexpr CudaTactic kSpread = tactic<conv_f16::kSpread, kHalf>("convolution_f16_spread_mma_sm80", 1);
 constexpr CudaTactic kNdTf32 = tactic<conv_f16::kNd, kTf32>("convolution_tf32_nd_mma_sm80", 1);
 constexpr CudaTactic kNdF32 = tactic<conv_f16::kNd, kFloat>("convolution_f32_nd_tf32x3_mma_sm80", 1);
 constexpr CudaTactic kDepthwiseI8 = tactic<conv_f16::kDepthwiseInt8, kInt8>("convolution_i8_depthwise_sm80", 1);
@@ -53,6 +54,7 @@ constexpr CudaTactic kBf16Nchw = tactic<conv_f16::kMmaNchw, kHalf, kNarrow>("con
 constexpr CudaTactic kBf16Mma = tactic<conv_f16::kMma, kHalf, kNarrow>("convolution_bf16_mma_sm80");
 constexpr CudaTactic kBf16Nd = tactic<conv_f16::kNd, kHalf, kNarrow>("convolution_bf16_nd_mma_sm80", 1);
 constexpr CudaTactic kBf16Phases = tactic<conv_f16::kPhases, kHalf, kNarrow>("convolution_bf16_phases_wgmma_sm90a", 1);
+constexpr CudaTactic kBf16Spread = tactic<conv_f16::kSpread, kHalf, kNarrow>("convolution_bf16_spread_mma_sm80", 1);
 constexpr CudaTactic kBf16Patch = tactic<conv_f16::kPatch, kHalf, kNarrow>("convolution_bf16_patch_mma_sm80", 1);
 constexpr CudnnConvTactic kCudnn{"convolution_f16_cudnn_cuda", 1, DataType::kHalf};
 constexpr CudnnConvTactic kCudnnTf32{"convolution_tf32_cudnn_cuda", 1, DataType::kFloat};
@@ -64,8 +66,8 @@ constexpr CudaTactic kPlain{"convolution_any_plain_cuda", 1, convolveKernels};
 extern constinit TacticList const cudaTactics =
     kTactics<kWgmmaInt8, kSparse, kSparseInt8, kWgmma, kStrips, kStripsF32, kTile, kDepthwise, kStem, kNchw, kMma,
              kWgmmaTf32, kTileF32, kDepthwiseF32, kStemTf32, kNchwTf32, kProductsTf32, kNchwF32, kProductsF32,
-             kTransposed, kPhases, kTransposedTf32, kTransposedF32, kPatch, kNd, kNdTf32, kNdF32, kDepthwiseI8, kStemI8,
-             kNdI8, kBf16Wgmma, kBf16Strips, kBf16Tile, kBf16Depthwise, kBf16Stem, kBf16Nchw, kBf16Mma, kBf16Phases,
-             kBf16Patch, kBf16Nd, kCudnn, kCudnnTf32, kPlain>;
+             kTransposed, kPhases, kTransposedTf32, kTransposedF32, kPatch, kSpread, kNd, kNdTf32, kNdF32, kDepthwiseI8,
+             kStemI8, kNdI8, kBf16Wgmma, kBf16Strips, kBf16Tile, kBf16Depthwise, kBf16Stem, kBf16Nchw, kBf16Mma,
+             kBf16Phases, kBf16Patch, kBf16Nd, kCudnn, kCudnnTf32, kPlain>;
 
 } // namespace tw::ops::convolution

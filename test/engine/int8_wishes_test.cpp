@@ -90,6 +90,43 @@ struct Wishes : testing::Test
     }
 };
 
+// setOutputType(kINT8) of a Scale rounds its numbers to integers; where the tensor has a range it is the wish that it is of
+// other layers, as programs that ask so of every layer mean it.
+TEST_F(Wishes, AScaleWithARangeIsALayerLikeOthers)
+{
+    weights.assign(4 * 4 * 9, 0.125F);
+    x = m.input("x", {1, 4, 6, 6});
+    std::vector<float> const factors = {0.5F, 0.25F, 0.125F, 1};
+    IScaleLayer* scale = m.network->addScale(*x, ScaleMode::kCHANNEL, {}, {DataType::kFLOAT, factors.data(), 4}, {});
+    conv = m.network->addConvolutionNd(*named(scale, "scale"), 4, Dims2(3, 3), of(4 * 4 * 9), {});
+    y = named(conv, "y");
+    m.network->markOutput(*y);
+    std::vector<float> want(64);
+    auto const run = [&](std::vector<float>& out) {
+        auto const engine = m.engine();
+        ASSERT_TRUE(engine) << m.errors();
+        std::vector<float> in(144);
+        for (size_t i = 0; i < in.size(); ++i)
+            in[i] = float(int(i * 5 % 31) - 15) / 8;
+        void* bindings[] = {in.data(), out.data()};
+        EXPECT_TRUE(contextOf(*engine)->executeV2(bindings));
+    };
+    run(want);
+    for (ITensor* t : {x, scale->getOutput(0), y})
+        t->setDynamicRange(-4, 4);
+    for (ILayer* l : std::initializer_list<ILayer*>{scale, conv}) {
+        l->setPrecision(DataType::kINT8);
+        l->setOutputType(0, DataType::kINT8);
+    }
+    m.config->setFlag(BuilderFlag::kINT8);
+    m.config->setFlag(BuilderFlag::kOBEY_PRECISION_CONSTRAINTS);
+    std::vector<float> got(64);
+    run(got);
+    for (size_t i = 0; i < want.size(); ++i)
+        EXPECT_NEAR(got[i], want[i], 0.25F) << i;
+    EXPECT_NE(got, want);
+}
+
 TEST_F(Wishes, BindWhateverTheClockSays)
 {
     make();

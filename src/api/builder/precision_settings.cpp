@@ -27,7 +27,8 @@ namespace {
 bool isConversion(LayerState const& l)
 {
     using nvinfer1::LayerType;
-    return l.type == LayerType::kIDENTITY || l.type == LayerType::kFILL || l.type == LayerType::kSCALE;
+    return l.type == LayerType::kIDENTITY || l.type == LayerType::kFILL ||
+           (l.type == LayerType::kSCALE && !l.outputs[0]->rangeMin);
 }
 
 // By its precision, or where it has none by the type of an output.

@@ -5,7 +5,7 @@
 //   after:  x f16 -> identity f32 -> conv(., w f32) -> relu -> identity f16 -> y
 // Nothing is rounded between: results are those of FP16 with more digits, and what left its range does not. Constants
 // become f32 here, once for all their readers, and keep their layer, role and name.
-// Left in f16: what only moves elements of tensors in f16 (rows of an embedding, caches); plugins, loops and conditionals
+// Left in f16: what only moves elements of tensors in f16 (rows of an embedding), caches and what is written into them; plugins, loops and conditionals
 // (their regions are graphs of their own); conversions to f16 that are read by conversions alone, whose rounding is
 // what the network wants of them; constants of products with integer weights, which kernels read as they are.
 // Stands in front of all that looks for patterns, so that these see one type. Never changes the type of a graph's input or output.
@@ -15,6 +15,8 @@
 #include "ir/infer.h"
 #include "ir/op_def.h"
 #include "ir/shape_values.h"
+#include "ops/attention/op.h"
+#include "ops/cache_update/op.h"
 #include "ops/dequantize/op.h"
 #include "ops/fill/op.h"
 #include "ops/identity/op.h"
@@ -71,12 +73,17 @@ private:
     bool staysHalf(ir::Node const& n) const
     {
         bool const isShape = std::ranges::any_of(n.outputs, [&](ir::Value const* v) { return shapes_.contains(v); });
-        if (!n.regions.empty() || n.body || n.op == &ops::plugin::def() || isShape || isRounding(n))
+        if (!n.regions.empty() || n.op == &ops::plugin::def() || isShape || isRounding(n))
             return true;
-        if (movesElements(n))
-            return isHalf(n.inputs[0]) &&
-                   std::ranges::none_of(n.inputs, [&](ir::Value const* v) { return wide_.contains(v); });
-        return !takesFloat(n);
+        if (!isHalf(n.outputs.empty() ? nullptr : n.outputs[0]) || !isHalf(n.inputs.empty() ? nullptr : n.inputs[0]))
+            return !takesFloat(n);
+        // Rows that are written into a cache, or behind it, are as wide as it is.
+        bool const isCache = n.op == &ops::cache_update::def() || (movesElements(n) && g_.isOutput(n.outputs[0]));
+        bool const isMoved =
+            movesElements(n) && std::ranges::none_of(n.inputs, [&](ir::Value const* v) { return wide_.contains(v); });
+        // Blocks are those of all sequences, and attention reads a few: they are not converted at each step.
+        bool const isPaged = n.op == &ops::attention::def() && n.attrsAs<ops::attention::Attrs>().pages;
+        return isCache || isMoved || isPaged || !takesFloat(n);
     }
     // f32 to f16, and back at once.
     bool isRounding(ir::Node const& n) const
@@ -140,7 +147,7 @@ private:
             wide_.insert(y);
             changed_ = true;
         }
-        return {};
+        return n.body ? fitBody(n) : Result<void>();
     }
 
     // What was f16 for this node stays so.

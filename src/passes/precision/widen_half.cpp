@@ -73,25 +73,31 @@ private:
     bool staysHalf(ir::Node const& n) const
     {
         bool const isShape = std::ranges::any_of(n.outputs, [&](ir::Value const* v) { return shapes_.contains(v); });
-        if (!n.regions.empty() || n.op == &ops::plugin::def() || isShape || isRounding(n))
+        if (isShape || isRounding(n) || wantsHalf(n))
             return true;
-        if (!isHalf(n.outputs.empty() ? nullptr : n.outputs[0]) || !isHalf(n.inputs.empty() ? nullptr : n.inputs[0]))
-            return !takesFloat(n);
-        // Rows that are written into a cache, or behind it, are as wide as it is.
-        bool const isCache = n.op == &ops::cache_update::def() || (movesElements(n) && g_.isOutput(n.outputs[0]));
-        bool const isMoved =
-            movesElements(n) && std::ranges::none_of(n.inputs, [&](ir::Value const* v) { return wide_.contains(v); });
-        // Blocks are those of all sequences, and attention reads a few: they are not converted at each step.
-        bool const isPaged = n.op == &ops::attention::def() && n.attrsAs<ops::attention::Attrs>().pages;
-        return isCache || isMoved || isPaged || !takesFloat(n);
+        bool const isMoved = movesElements(n) && isHalf(n.inputs[0]) &&
+                             std::ranges::none_of(n.inputs, [&](ir::Value const* v) { return wide_.contains(v); });
+        return isMoved || !takesFloat(n);
     }
-    // f32 to f16, and back at once.
+    // What is not computed in FP32 although what it reads is.
+    bool wantsHalf(ir::Node const& n) const
+    {
+        if (!n.regions.empty() || n.op == &ops::plugin::def())
+            return true;
+        if (n.inputs.empty() || n.outputs.empty() || !isHalf(n.inputs[0]) || !isHalf(n.outputs[0]))
+            return false;
+        // Rows that are written into a cache, or behind it, are as wide as it is. Blocks are those of all sequences, and
+        // attention reads a few: they are not converted at each step.
+        bool const isCache = n.op == &ops::cache_update::def() || (movesElements(n) && g_.isOutput(n.outputs[0]));
+        return isCache || (n.op == &ops::attention::def() && n.attrsAs<ops::attention::Attrs>().pages);
+    }
+    // f32 to f16 for nothing that computes.
     bool isRounding(ir::Node const& n) const
     {
         if (!isCast(&n) || !isHalf(n.outputs[0]) || wide_.contains(n.inputs[0]))
             return false;
         return std::ranges::all_of(readersOf(g_, n.outputs[0]),
-                                   [](ir::Node const* r) { return r->op == &ops::identity::def(); });
+                                   [&](ir::Node const* r) { return r->op == &ops::identity::def() || wantsHalf(*r); });
     }
     // The attribute that says the type of the result, where there is one.
     static DataType* typeIn(ir::Node& n)

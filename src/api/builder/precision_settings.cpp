@@ -27,8 +27,10 @@ namespace {
 bool isConversion(LayerState const& l)
 {
     using nvinfer1::LayerType;
-    return l.type == LayerType::kIDENTITY || l.type == LayerType::kFILL ||
-           (l.type == LayerType::kSCALE && !l.outputs[0]->rangeMin);
+    // A range says what integers stand for, in place of the layer.
+    bool const isRounding = l.type == LayerType::kIDENTITY || l.type == LayerType::kSCALE;
+    return l.type == LayerType::kFILL ||
+           (isRounding && !(l.outputTypes[0] == nvinfer1::DataType::kINT8 && l.outputs[0]->rangeMin));
 }
 
 // By its precision, or where it has none by the type of an output.

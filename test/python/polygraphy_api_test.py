@@ -111,7 +111,9 @@ def test_tactics_recorded_and_replayed(seed, tmp_path):
     with TrtRunner(EngineFromNetwork(network, CreateConfig(algorithm_selector=selector))) as runner:
         close(runner.infer({"input": x})["prob"], net.net.answer(x))
     EngineFromNetwork(network, CreateConfig(algorithm_selector=TacticRecorder(both)))()
-    assert set(both) == set(record)
+    # Formats are chosen by time: whether something is reordered in front of a layer may differ from build to build.
+    layers = [{name for name in data if not name.startswith("Reformatting")} for data in (both, record)]
+    assert layers[0] == layers[1]
     # A tactic that nobody offers ends the build with a message.
     name = sorted(record)[0]
     again[name] = Algorithm(1, 2, again[name].inputs, again[name].outputs)

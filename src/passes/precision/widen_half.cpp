@@ -75,8 +75,10 @@ private:
         bool const isShape = std::ranges::any_of(n.outputs, [&](ir::Value const* v) { return shapes_.contains(v); });
         if (isShape || isRounding(n) || wantsHalf(n))
             return true;
+        // Of constants alone a constant is made, which is one of FP32 then.
         bool const isMoved = movesElements(n) && isHalf(n.inputs[0]) &&
-                             std::ranges::none_of(n.inputs, [&](ir::Value const* v) { return wide_.contains(v); });
+                             std::ranges::none_of(n.inputs, [&](ir::Value const* v) { return wide_.contains(v); }) &&
+                             !std::ranges::all_of(n.inputs, [](ir::Value const* v) { return !v || v->isConstant(); });
         return isMoved || !takesFloat(n);
     }
     // What is not computed in FP32 although what it reads is.

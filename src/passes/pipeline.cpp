@@ -15,6 +15,7 @@ std::vector<Pass> const& pipeline()
     using ir::Form;
     // The canonical passes make work for each other: they run again until none changes anything.
     static std::vector<Pass> const list = {
+        {"widen_half", widenHalf, Form::kImported, Form::kImported, 0},
         {"remove_dead", removeDead, Form::kImported, Form::kImported, 1},
         {"fuse_unrolled_recurrence", fuseUnrolledRecurrence, Form::kImported, Form::kImported, 1},
         {"fold_constants", foldConstants, Form::kImported, Form::kImported, 1},
@@ -78,6 +79,7 @@ std::vector<Pass> const& pipeline()
         {"fuse_expanded_depthwise", fuseExpandedDepthwise, Form::kFused, Form::kFused, 0, true},
         {"fuse_epilogue", fuseEpilogue, Form::kFused, Form::kFused, 0},
         {"copy_constant_activations", copyConstantActivations, Form::kFused, Form::kFused, 0},
+        {"round_to_half", roundToHalf, Form::kFused, Form::kFused, 0},
         {"lower_precision", lowerPrecision, Form::kFused, Form::kFused, 0},
         // Where the clock chooses types, the builder runs what stands from here on again.
         {"fuse_norm_matmul", fuseNormMatmul, Form::kFused, Form::kFused, 0},

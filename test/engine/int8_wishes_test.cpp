@@ -90,6 +90,44 @@ struct Wishes : testing::Test
     }
 };
 
+// setOutputType(kINT8) of a Scale or an Identity converts numbers to integers; where the tensor has a range it is the wish that it is of
+// other layers, as programs that ask so of every layer mean it.
+TEST_F(Wishes, WithARangeScaleAndIdentityAreLayersLikeOthers)
+{
+    weights.assign(4 * 4 * 9, 0.125F);
+    x = m.input("x", {1, 4, 6, 6});
+    std::vector<float> const factors = {0.5F, 0.25F, 0.125F, 1};
+    IScaleLayer* scale = m.network->addScale(*x, ScaleMode::kCHANNEL, {}, {DataType::kFLOAT, factors.data(), 4}, {});
+    IIdentityLayer* same = m.network->addIdentity(*named(scale, "scale"));
+    conv = m.network->addConvolutionNd(*named(same, "same"), 4, Dims2(3, 3), of(4 * 4 * 9), {});
+    y = named(conv, "y");
+    m.network->markOutput(*y);
+    std::vector<float> want(64);
+    auto const run = [&](std::vector<float>& out) {
+        auto const engine = m.engine();
+        ASSERT_TRUE(engine) << m.errors();
+        std::vector<float> in(144);
+        for (size_t i = 0; i < in.size(); ++i)
+            in[i] = float(int(i * 5 % 31) - 15) / 8;
+        void* bindings[] = {in.data(), out.data()};
+        EXPECT_TRUE(contextOf(*engine)->executeV2(bindings));
+    };
+    run(want);
+    for (ITensor* t : {x, scale->getOutput(0), same->getOutput(0), y})
+        t->setDynamicRange(-4, 4);
+    for (ILayer* l : std::initializer_list<ILayer*>{scale, same, conv}) {
+        l->setPrecision(DataType::kINT8);
+        l->setOutputType(0, DataType::kINT8);
+    }
+    m.config->setFlag(BuilderFlag::kINT8);
+    m.config->setFlag(BuilderFlag::kOBEY_PRECISION_CONSTRAINTS);
+    std::vector<float> got(64);
+    run(got);
+    for (size_t i = 0; i < want.size(); ++i)
+        EXPECT_NEAR(got[i], want[i], 0.25F) << i;
+    EXPECT_NE(got, want);
+}
+
 TEST_F(Wishes, BindWhateverTheClockSays)
 {
     make();
@@ -178,17 +216,51 @@ TEST_F(Wishes, WhatIsMissingIsSaid)
     EXPECT_TRUE(warns("layer 'pool' (pooling) asks for INT8: tensor 'pool' has no range"));
 }
 
-TEST_F(Wishes, KindsWithoutIntegersAreRefused)
+// They compute in floating point, and what they read and make is INT8.
+TEST_F(Wishes, KindsWithoutIntegersAreObeyedToo)
 {
     make();
     giveRanges();
     ISoftMaxLayer* s = m.network->addSoftMax(*pool->getOutput(0));
-    s->setName("softmax");
-    s->setPrecision(DataType::kINT8);
-    m.output(s->getOutput(0), "z");
-    s->getOutput(0)->setDynamicRange(0, 1);
-    EXPECT_FALSE(m.plan());
-    EXPECT_TRUE(contains(m.errors(), "layer 'softmax' (softmax) asks for INT8: there is no INT8 kernel")) << m.errors();
+    IReduceLayer* mean = m.network->addReduce(*pool->getOutput(0), ReduceOperation::kAVG, 4, true);
+    IMatrixMultiplyLayer* square = m.network->addMatrixMultiply(*pool->getOutput(0), MatrixOperation::kNONE,
+                                                                *pool->getOutput(0), MatrixOperation::kTRANSPOSE);
+    std::vector<ITensor*> const outputs = {named(s, "softmax"), named(mean, "mean"), named(square, "square")};
+    float const most[] = {1, 16, 256};
+    for (size_t i = 0; i < outputs.size(); ++i) {
+        m.network->markOutput(*outputs[i]);
+        outputs[i]->setDynamicRange(-most[i], most[i]);
+    }
+    std::vector<float> in(144), y(16), want[] = {std::vector<float>(16), std::vector<float>(8), std::vector<float>(16)};
+    for (size_t i = 0; i < in.size(); ++i)
+        in[i] = float(int(i * 5 % 31) - 15) / 8;
+    auto const run = [&](std::vector<float>* out) {
+        auto const engine = m.engine();
+        ASSERT_TRUE(engine) << m.errors();
+        auto const context = contextOf(*engine);
+        context->setTensorAddress("x", in.data());
+        context->setTensorAddress("y", y.data());
+        for (size_t i = 0; i < outputs.size(); ++i)
+            context->setTensorAddress(outputs[i]->getName(), out[i].data());
+        EXPECT_TRUE(context->enqueueV3(nullptr));
+    };
+    m.config->clearFlag(BuilderFlag::kINT8);
+    run(want);
+    m.config->setFlag(BuilderFlag::kINT8);
+    for (ILayer* l : std::initializer_list<ILayer*>{s, mean, square}) {
+        l->setPrecision(DataType::kINT8);
+        l->setOutputType(0, DataType::kINT8);
+    }
+    std::vector<float> got[] = {std::vector<float>(16), std::vector<float>(8), std::vector<float>(16)};
+    run(got);
+    for (size_t i = 0; i < outputs.size(); ++i) {
+        EXPECT_NE(got[i], want[i]);
+        for (size_t k = 0; k < want[i].size(); ++k) {
+            float const step = most[i] / 127, steps = got[i][k] / step;
+            EXPECT_NEAR(steps, std::nearbyint(steps), 1e-3) << i;
+            EXPECT_NEAR(got[i][k], want[i][k], i == 2 ? 4 : 0.15F) << i;
+        }
+    }
 }
 
 // Clients set one precision for all layers: those that compute no floating point have nothing to say.
@@ -208,17 +280,26 @@ TEST_F(Wishes, OfLayersWithoutNumbers)
     EXPECT_TRUE(m.plan()) << m.errors();
 }
 
-TEST_F(Wishes, AveragesHaveOneRange)
+// With one range on both sides integers are averaged, with two the floats between them.
+TEST_F(Wishes, RangesOfAverages)
 {
     make(PoolingType::kAVERAGE);
     giveRanges();
+    m.config->clearFlag(BuilderFlag::kINT8);
+    auto const floats = m.engine();
+    ASSERT_TRUE(floats) << m.errors();
+    std::vector<float> const want = outputOf(*floats);
+    m.config->setFlag(BuilderFlag::kINT8);
     pool->setPrecision(DataType::kINT8);
-    auto const engine = m.engine();
+    auto engine = m.engine();
     ASSERT_TRUE(engine) << m.errors();
     EXPECT_TRUE(isInt8(*engine, "pool"));
     pool->getOutput(0)->setDynamicRange(-8, 8);
-    EXPECT_FALSE(m.plan());
-    EXPECT_TRUE(contains(m.errors(), "needs one range for 'relu' and 'pool'")) << m.errors();
+    engine = m.engine();
+    ASSERT_TRUE(engine) << m.errors();
+    std::vector<float> const got = outputOf(*engine);
+    for (size_t i = 0; i < got.size(); ++i)
+        EXPECT_NEAR(got[i], want[i], 0.6) << i;
 }
 
 TEST(Integers, NumbersThatIntegersCannotHold)

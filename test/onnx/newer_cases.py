@@ -2,9 +2,12 @@
 """The node cases of the onnx package, of operator sets 18 and later, which Debian's libonnx-testdata is too old for.
 
 usage: newer_cases.py FOLDER [COMMAND...]
-Writes them below FOLDER as the ONNX project ships its cases, then runs COMMAND with FOLDER behind its program's name. Leaves
-with 77 where there is no onnx package.
+Writes them below FOLDER as the ONNX project ships its cases, unless they are there, then runs COMMAND with FOLDER behind its
+program's name. Leaves with 77 where there is no onnx package.
 """
+import fcntl
+import hashlib
+import importlib.metadata
 import os
 import shutil
 import subprocess
@@ -41,15 +44,10 @@ def write(case, folder, helper, tensor):
                 file.write(recorded(value, info, helper, tensor).SerializeToString())
 
 
-def main():
-    try:
-        import numpy
-        from onnx import TensorProto, numpy_helper
-        from onnx.backend.test.case.node import collect_testcases
-    except ImportError as missing:
-        print(f"skipped: {missing}")
-        return 77
-    folder, command = sys.argv[1], sys.argv[2:]
+def write_all(folder):
+    import numpy
+    from onnx import TensorProto, numpy_helper
+    from onnx.backend.test.case.node import collect_testcases
     shutil.rmtree(folder, ignore_errors=True)
     numpy.random.seed(0)
     with warnings.catch_warnings():
@@ -58,6 +56,25 @@ def main():
     for case in cases:
         if version_of(case.model) >= FIRST:
             write(case, os.path.join(folder, case.kind, case.name), numpy_helper, TensorProto)
+
+
+def main():
+    folder, command = sys.argv[1], sys.argv[2:]
+    try:
+        made_by = [importlib.metadata.version(package) for package in ("onnx", "numpy")]
+    except importlib.metadata.PackageNotFoundError as missing:
+        print(f"skipped: {missing}")
+        return 77
+    with open(__file__, "rb") as file:
+        made_by.append(hashlib.sha256(file.read()).hexdigest())
+    os.makedirs(os.path.dirname(folder) or ".", exist_ok=True)
+    with open(folder + ".made_by", "a+") as stamp:
+        fcntl.flock(stamp, fcntl.LOCK_EX)  # two tests read them, perhaps at once
+        stamp.seek(0)
+        if stamp.read() != " ".join(made_by) or not os.path.isdir(folder):
+            stamp.truncate(0)  # not before all are written
+            write_all(folder)
+            stamp.write(" ".join(made_by))
     if command:
         return subprocess.call([command[0], folder, *command[1:]])
     return 0

@@ -80,9 +80,8 @@ TEST(HalfNetworks, TransformerBlockIsFusedAsInFloat)
                 m.normInFloat = islands & 1;
                 m.softmaxInFloat = islands & 2;
                 m.make();
-                PassCheck check{sizes, false,
-                                1e-2,  permitted ? Permissions{Permission::kHalf} : Permissions{},
-                                {},    permitted ? kGpu : passes::TargetInfo{}};
+                PassCheck check{sizes, false, 1e-2, permitted ? Permissions{Permission::kHalf} : Permissions{},
+                                {},    kGpu};
                 checkPass(m.g, unmerged, true, check);
                 EXPECT_EQ(opsOf(m.g), wanted) << islands << nodesOf(m.g);
                 checkBodies(m.g, sizes);

@@ -353,6 +353,23 @@ TEST(LowerPrecision, DemandsThatCannotBeMet)
     }
 }
 
+// A machine without FP16 has no kind that does not take it: results are rounded.
+TEST(RoundToHalf, AllKindsAreObeyed)
+{
+    PrecisionMaker m;
+    ops::fill::Attrs ramp;
+    ramp.dims = {7};
+    ir::Value* at = m.add(ops::fill::def(), ramp, {}, "ramp");
+    at->producer->precision = {DataType::kHalf, true};
+    m.output(m.relu(at, "relu"), "y");
+    NullLog log;
+    passes::PassContext const ctx{{{}, {Permission::kHalf}, passes::PrecisionConstraints::kObey}, log};
+    auto const done = passes::roundToHalf(m.g, ctx);
+    ASSERT_TRUE(done.ok()) << done.error().message;
+    EXPECT_TRUE(*done);
+    EXPECT_EQ(nodesOf(m.g), "ramp:fill, ramp [f16]:identity, ramp [f16] [f32]:identity, relu:activation");
+}
+
 TEST(LowerPrecision, WeightsThatLayersShareAreConvertedOnce)
 {
     PrecisionMaker m;

@@ -6,6 +6,7 @@
 // L2
 //   avx512       for a CPU with AVX-512
 //   half         FP16 is permitted                                 refittable
+//   obey         precisions of layers are demands
 //   tolerance t  of the numbers                                    N 2        the size of a symbol
 //   large        nothing is computed: it would take seconds
 //   range x s    INT8 is permitted, and so much is one step of tensor x
@@ -71,6 +72,8 @@ void readWord(std::istringstream& words, std::string const& word, Told& to)
         to.check.target = {TargetInfo::Cpu{.isa = TargetInfo::Isa::kAvx512}};
     } else if (word == "half") {
         to.check.permits.set(Permission::kHalf);
+    } else if (word == "obey") {
+        to.check.constraints = passes::PrecisionConstraints::kObey;
     } else if (word == "refittable") {
         to.check.refittable = true;
     } else if (word == "tolerance") {

@@ -307,11 +307,11 @@ WAITING = {
 
 def attack(ports, seed, seconds, names, options):
     """All of them; prints how often each was done."""
+    end, counts, failures = threading.Event(), dict.fromkeys(names, 0), []
+    Attacks.ZEROS, Attacks.SPACES = packed(b"\0", 60), packed(b" ", 200)
     os.nice(19)  # what the attacker computes is no attack
     if not options.nice:
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    end, counts, failures = threading.Event(), dict.fromkeys(names, 0), []
-    Attacks.ZEROS, Attacks.SPACES = packed(b"\0", 60), packed(b" ", 200)
     print("ready", flush=True)
     threading.Timer(seconds, end.set).start()
 

@@ -218,3 +218,19 @@ def test_deform_conv(seed):
                                               ({"strides": [0, 1]}, "strides"), ({"auto_pad": "SAME_UPPER"}, "auto_pad cannot be imported")])
 def test_deform_conv_refusals(change, sentence):
     refusal("DeformConv", [np.zeros((1, 4, 5, 5), np.float32), np.zeros((2, 4, 2, 2), np.float32), np.zeros((1, 8, 4, 4), np.float32)], sentence, **change)
+
+
+@pytest.mark.parametrize("opset", [7, 9, 13])
+def test_batch_normalization_whose_outputs_say_training(opset):
+    """Before opset 14 there is no attribute: five outputs are training, one is inference."""
+    random = np.random.default_rng(opset)
+    for count in (1, 5):
+        model = Model(opset)
+        model.fed("x", random.standard_normal((3, 4, 5)).astype(np.float32))
+        given = [model.constant(name, random.random(4).astype(np.float32) + 0.5) for name in "sbmv"]
+        names = ["y", "mean", "variance", "saved_mean", "saved_variance"][:count]
+        model.node("BatchNormalization", ["x", *given], names, momentum=0.75)
+        data = model.bytes(y=(np.float32, (3, 4, 5)), **{name: (np.float32, (4,)) for name in names[1:3]})
+        got, _ = outputs(data, model.feed)
+        for name, want in model.answer(data).items():
+            np.testing.assert_allclose(got[name], want, atol=1e-5)

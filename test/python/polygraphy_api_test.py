@@ -43,7 +43,7 @@ from polygraphy.common import TensorMetadata  # noqa: E402
 from polygraphy.exception import PolygraphyException  # noqa: E402
 
 from models import Resnet, close  # noqa: E402
-from polygraphy_test import REFUSED, models, polygraphy, run_model  # noqa: E402
+from polygraphy_test import models, polygraphy, run_models  # noqa: E402
 
 SEEDS = [int(os.environ.get("TW_SEED", 0)) + i for i in range(2)]
 
@@ -111,7 +111,9 @@ def test_tactics_recorded_and_replayed(seed, tmp_path):
     with TrtRunner(EngineFromNetwork(network, CreateConfig(algorithm_selector=selector))) as runner:
         close(runner.infer({"input": x})["prob"], net.net.answer(x))
     EngineFromNetwork(network, CreateConfig(algorithm_selector=TacticRecorder(both)))()
-    assert set(both) == set(record)
+    # Formats are chosen by time: whether something is reordered in front of a layer may differ from build to build.
+    layers = [{name for name in data if not name.startswith("Reformatting")} for data in (both, record)]
+    assert layers[0] == layers[1]
     # A tactic that nobody offers ends the build with a message.
     name = sorted(record)[0]
     again[name] = Algorithm(1, 2, again[name].inputs, again[name].outputs)
@@ -335,8 +337,8 @@ def test_debug(folder):
     assert "PASSED" in text
 
 
-@pytest.mark.parametrize("name", models())
-def test_all_outputs_of_a_model(name, tmp_path):
+@pytest.mark.skipif(not models(), reason="TENSORWRIGHT_MODELS_DIR names no folder of models")
+def test_all_outputs_of_the_models(tmp_path):
     """Every tensor as an output leaves the model's own as they are."""
-    good, text = run_model(name, tmp_path, "--trt-outputs", "mark", "all")
-    assert (not good and REFUSED[name] in text) if name in REFUSED else good, text[-3000:]
+    _, failures = run_models(tmp_path, "--trt-outputs", "mark", "all")
+    assert not failures, json.dumps(failures, indent=1)[-6000:]

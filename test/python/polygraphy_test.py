@@ -38,6 +38,30 @@ def polygraphy(*arguments, folder):
     return run.returncode, run.stdout + run.stderr
 
 
+# The same program without starting it for each of many runs, most of which would be imports.
+MANY = """
+import contextlib, io, json, sys
+from polygraphy.tools import main
+for line in sys.stdin:
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
+        try:
+            status = main(json.loads(line))
+        except SystemExit as end:
+            status = end.code
+    print(json.dumps([status or 0, text.getvalue()]), flush=True)
+"""
+
+
+def many(lists, folder):
+    """(status, text) of each; those behind a crash have its status."""
+    environment = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
+    lines = "".join(json.dumps([str(a) for a in arguments]) + "\n" for arguments in lists)
+    run = subprocess.run([sys.executable, "-c", MANY], input=lines, capture_output=True, text=True, cwd=folder, env=environment, timeout=600)
+    answers = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("[")]
+    return answers + [(run.returncode, run.stderr)] * (len(lists) - len(answers))
+
+
 @pytest.fixture(scope="module")
 def network(tmp_path_factory):
     path = tmp_path_factory.mktemp("polygraphy") / "net.onnx"
@@ -95,24 +119,22 @@ def models():
     return sorted(path.parent.name for path in MODELS.glob("*/model.onnx"))
 
 
-def run_model(name, folder, *more):
-    """(passed, text)."""
-    options = OPTIONS.get(name, ["--atol=1e-3", "--rtol=1e-3"])
-    status, text = polygraphy("run", MODELS / name / "model.onnx", "--trt", "--onnxrt", *options, *more, folder=folder)
-    return status == 0 and "PASSED" in text, text
+def run_models(folder, *more):
+    """Names of those that do as expected, and what is said of the others."""
+    lists = [["run", MODELS / name / "model.onnx", "--trt", "--onnxrt", *OPTIONS.get(name, ["--atol=1e-3", "--rtol=1e-3"]), *more] for name in models()]
+    passed, failures = [], {}
+    for name, (status, text) in zip(models(), many(lists, folder)):
+        good = status == 0 and "PASSED" in text
+        if (not good and REFUSED[name] in text) if name in REFUSED else good:
+            passed.append(name)
+        else:
+            failures[name] = text[-1500:]
+    return passed, failures
 
 
 @pytest.mark.skipif(not models(), reason="TENSORWRIGHT_MODELS_DIR names no folder of models")
 def test_models(tmp_path):
-    failures, passed = {}, []
-    for name in models():
-        good, text = run_model(name, tmp_path)
-        if name in REFUSED:
-            good = not good and REFUSED[name] in text
-        if good:
-            passed.append(name)
-        else:
-            failures[name] = text[-1500:]
+    passed, failures = run_models(tmp_path)
     if "TW_REPORT_DIR" in os.environ:
         line = f"polygraphy run --trt --onnxrt: {len(passed)} of {len(models())} models as expected\n"
         pathlib.Path(os.environ["TW_REPORT_DIR"], "polygraphy.txt").write_text(line)

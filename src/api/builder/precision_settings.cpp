@@ -27,18 +27,42 @@ namespace {
 bool isConversion(LayerState const& l)
 {
     using nvinfer1::LayerType;
-    return l.type == LayerType::kIDENTITY || l.type == LayerType::kFILL || l.type == LayerType::kSCALE;
+    // A range says what integers stand for, in place of the layer.
+    bool const isRounding = l.type == LayerType::kIDENTITY || l.type == LayerType::kSCALE;
+    return l.type == LayerType::kFILL ||
+           (isRounding && !(l.outputTypes[0] == nvinfer1::DataType::kINT8 && l.outputs[0]->rangeMin));
+}
+
+// By its precision, or where it has none by the type of an output.
+bool asksFor(LayerState const& l, nvinfer1::DataType t)
+{
+    if (l.precision)
+        return l.precision == t;
+    return !isConversion(l) && std::ranges::any_of(l.outputTypes, [&](auto const& type) { return type == t; });
 }
 
 } // namespace
 
 Result<void> checkPrecisions(NetworkObject const& n, BuilderConfigObject const& c, bool onGpu, Reporter& log)
 {
+    using nvinfer1::DataType;
     using passes::PrecisionConstraints;
     bool const half = c.has(BuilderFlag::kFP16), int8 = c.has(BuilderFlag::kINT8);
-    if (half && !onGpu)
-        log.warning("FP16 may be used, but this device has no kernels for that yet: the engine runs in {}",
-                    int8 ? "INT8 and FP32" : "FP32");
+    PrecisionConstraints const constraints = constraintsOf(c);
+    if (half && !onGpu) {
+        auto const asking =
+            constraints == PrecisionConstraints::kIgnore
+                ? 0
+                : std::ranges::count_if(n.layers, [](auto const& l) { return asksFor(*l, DataType::kHALF); });
+        if (asking > 0)
+            log.warning(
+                "FP16: this device computes in FP32. For {} layers that ask for FP16 what they read and make is "
+                "rounded to it, which takes more time, not less",
+                asking);
+        else
+            log.warning("FP16 may be used, but this device has no kernels for that yet: the engine runs in {}",
+                        int8 ? "INT8 and FP32" : "FP32");
+    }
     for (auto const& t : n.inputs) {
         if (t->type != nvinfer1::DataType::kINT8)
             continue;
@@ -50,27 +74,16 @@ Result<void> checkPrecisions(NetworkObject const& n, BuilderConfigObject const& 
                         t->name);
     }
     // A layer's precision is a wish; only the flags of the constraints make it more.
-    PrecisionConstraints const constraints = constraintsOf(c);
     if (constraints == PrecisionConstraints::kIgnore)
         return {};
     for (auto const& l : n.layers) {
-        auto asks = [&](nvinfer1::DataType t) {
-            return l->precision ? l->precision == t : std::ranges::any_of(l->outputTypes, [&](auto const& type) {
-                return type == t && !isConversion(*l);
-            });
-        };
-        bool const asksHalf = asks(nvinfer1::DataType::kHALF) && !(onGpu && half);
-        if (!asksHalf && !(asks(nvinfer1::DataType::kINT8) && !int8))
+        bool const asksHalf = asksFor(*l, DataType::kHALF) && !half;
+        if (!asksHalf && !(asksFor(*l, DataType::kINT8) && !int8))
             continue;
-        bool const isForbidden = !asksHalf || onGpu;
-        std::string const what =
-            "layer '" + l->name + "' asks for " + (asksHalf ? "f16" : "i8") +
-            (!isForbidden ? ", for which this device has no kernels yet"
-                          : std::string(", which BuilderFlag::") + (asksHalf ? "kFP16" : "kINT8") + " does not permit");
+        std::string const what = "layer '" + l->name + "' asks for " + (asksHalf ? "f16" : "i8") +
+                                 ", which BuilderFlag::" + (asksHalf ? "kFP16" : "kINT8") + " does not permit";
         if (constraints == PrecisionConstraints::kObey)
-            return unsupported(what + (isForbidden
-                                           ? std::string("; set that flag")
-                                           : "; BuilderFlag::kPREFER_PRECISION_CONSTRAINTS would run it in FP32"));
+            return unsupported(what + "; set that flag");
         log.warning("{}: it runs in FP32", what);
     }
     return {};

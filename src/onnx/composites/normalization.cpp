@@ -48,8 +48,8 @@ ITensor& perChannel(ImportContext& ctx, Value const& v, int rank, DataType type)
     return ctx.unsqueeze(t, axes);
 }
 
-// The mathematics of training (opset 14 and later): statistics are those of the data, outputs 1 and 2 the running ones after
-// this step. Exporters write weight standardization so, over a constant.
+// The mathematics of training: statistics are those of the data, outputs 1 and 2 the running ones after this step; before
+// opset 14 outputs 3 and 4 those of the data. Exporters write weight standardization so, over a constant.
 void importBatchTraining(ImportContext& ctx)
 {
     ITensor& x = ctx.tensor(0);
@@ -77,12 +77,18 @@ void importBatchTraining(ImportContext& ctx)
     };
     running(1, 3, mean);
     running(2, 4, variance);
+    for (auto const& [output, ofData] : {std::pair{3, &mean}, std::pair{4, &variance}})
+        if (ctx.wantsOutput(output))
+            ctx.setOutput(output, ctx.squeeze(*ofData, axes));
 }
 
 void importBatchNormalization(ImportContext& ctx)
 {
     ctx.check(ctx.attrInt("spatial", 1) == 1, "only spatial statistics can be imported (spatial 1)");
-    if (ctx.opset() >= 14 && ctx.attrInt("training_mode", 0) != 0)
+    bool isTraining = ctx.attrInt("training_mode", 0) != 0;
+    if (ctx.opset() < 14) // its outputs say so
+        isTraining = ctx.wantsOutput(1) || ctx.wantsOutput(2) || ctx.wantsOutput(3) || ctx.wantsOutput(4);
+    if (isTraining)
         return importBatchTraining(ctx);
     for (int i = 1; i < ctx.nbOutputs(); ++i)
         ctx.check(!ctx.wantsOutput(i), fmt::format("output {} exists in training only", i));

@@ -13,7 +13,9 @@ struct IdentityLayer final : LayerObject<nvinfer1::IIdentityLayer>
     Result<void> lower(LowerContext& ctx) override
     {
         ops::identity::Attrs a;
-        if (outputTypes[0])
+        // A range says what integers stand for: then INT8 is the wish that other layers have.
+        bool const isWish = outputTypes[0] == nvinfer1::DataType::kINT8 && outputs[0]->rangeMin;
+        if (outputTypes[0] && !isWish)
             a = ops::identity::Attrs(toCore(*outputTypes[0]));
         return ctx.lowerTo(ops::identity::def(), std::move(a), {ctx.in(0)});
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "kernels/cpu/casts.h"
 #include "ops/identity/op.h"
@@ -135,10 +136,39 @@ Support supportsCast(Problem const& p)
                : Support::no("converts between f32 and f16, bf16, i32 or bool only");
 }
 
+// Between floating types channels may lie together on both sides: the next node's format is none of a conversion's business.
+std::vector<Formats> castFormats(Problem const& p)
+{
+    std::vector<Formats> all = onlyLinear(p);
+    if (isFloating(p.inputs[0].type) && isFloating(p.outputs[0].type))
+        std::ranges::move(onlyChannelsLast(p), std::back_inserter(all));
+    return all;
+}
+
+// Pixel by pixel: what lies behind the channels of one differs between the types.
+void castPixels(kernels::CastKernels const& k, TensorRef const& x, TensorRef const& y, Workers& workers)
+{
+    int64_t const channels = y.dims[std::max(channelAxis(y.format, y.dims.rank), 0)];
+    int64_t const from = sizeOf(x.type), to = sizeOf(y.type);
+    int64_t const gap = y.stride > 0 ? 0 : y.pixelStride() - channels; // of a larger tensor's part: its neighbour
+    inPieces(workers, y.count() / std::max<int64_t>(channels, 1), x.sizeBytes() + y.sizeBytes(),
+             [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i) {
+                     char* const row = y.as<char>() + i * y.pixelStride() * to;
+                     castRun(k, x.type, y.type, x.as<char const>() + i * x.pixelStride() * from, row, channels);
+                     std::memset(row + channels * to, 0, size_t(gap * to));
+                 }
+             });
+}
+
 template <kernels::CastKernels const& k>
 Result<void> runCast(ir::Node const&, kernels::ChannelsLastKernels const&, RunArgs& args)
 {
     TensorRef const &x = args.inputs[0], &y = args.outputs[0];
+    if (isByPixel(y.format)) {
+        castPixels(k, x, y, *args.workers);
+        return {};
+    }
     int64_t const from = sizeOf(x.type), to = sizeOf(y.type);
     inPieces(*args.workers, y.count(), x.sizeBytes() + y.sizeBytes(), [&](int64_t begin, int64_t end) {
         castRun(k, x.type, y.type, x.as<char const>() + begin * from, y.as<char>() + begin * to, end - begin);
@@ -148,15 +178,15 @@ Result<void> runCast(ir::Node const&, kernels::ChannelsLastKernels const&, RunAr
 
 using kernels::jit::Isa;
 constexpr VectorTactic kAvx512{"identity_any_cast_avx512",
-                               1,
+                               2,
                                Isa::kAvx512,
                                runCast<avx512::kCasts>,
                                supportsCast,
-                               onlyLinear,
+                               castFormats,
                                nullptr,
                                std::nullopt};
 constexpr VectorTactic kAvx2{
-    "identity_any_cast_avx2", 1, Isa::kAvx2, runCast<avx2::kCasts>, supportsCast, onlyLinear, nullptr, std::nullopt};
+    "identity_any_cast_avx2", 2, Isa::kAvx2, runCast<avx2::kCasts>, supportsCast, castFormats, nullptr, std::nullopt};
 
 } // namespace
 

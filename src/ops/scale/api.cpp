@@ -38,7 +38,8 @@ struct ScaleLayer final : LayerObject<nvinfer1::IScaleLayer>
         if (a.channelAxis < 0 || a.channelAxis >= x->rank())
             return error("channel axis {} is out of range for input '{}' with shape {}", *channelAxis, inputs[0]->name,
                          str(x->shape));
-        if (outputTypes[0] == nvinfer1::DataType::kINT8)
+        // A range says what integers stand for: then this is the wish that other layers have.
+        if (outputTypes[0] == nvinfer1::DataType::kINT8 && !outputs[0]->rangeMin)
             a.outputType = int32_t(DataType::kInt8);
         int64_t count = 1;
         int const last = mode == nvinfer1::ScaleMode::kUNIFORM   ? a.channelAxis

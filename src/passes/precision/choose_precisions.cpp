@@ -231,7 +231,8 @@ private:
         auto asks = [&](DataType t) { return n.precision.byUser && n.precision.value == t; };
         bool const asksFloat = asks(DataType::kFloat) || anyOutput(DataType::kFloat);
         bool const asksHalf = !asksFloat && (asks(DataType::kHalf) || anyOutput(DataType::kHalf));
-        bool const takes = takesNarrow(n);
+        // Where no type is narrower, all kinds are FP32 alike, and what is asked for is rounded (round_to_half).
+        bool const takes = !narrowType(ctx_.permits, ctx_.target) || takesNarrow(n);
         if (asksHalf)
             asked_.insert(&n);
         if (asksHalf && !takes) {

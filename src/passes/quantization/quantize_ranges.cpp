@@ -184,26 +184,16 @@ private:
                    ? std::string()
                    : "tensor '" + v.name + "' has no range (ITensor::setDynamicRange() or a calibrator gives it one)";
     }
+    // A layer of a kind without INT8 kernels computes in floating point between the integers that it reads and makes.
     std::string whyNoIntegers(ir::Node const& n) const
     {
-        bool const isProduct = isProductOfTwo(n);
-        for (size_t i = 0; i < (isProduct ? 1 : n.inputs.size()); ++i)
-            if (ir::Value const* const x = n.inputs[i]; x && !x->host && !x->isConstant() && isFloating(x->type))
+        for (ir::Value const* x : n.inputs)
+            if (x && !x->host && !x->isConstant() && isFloating(x->type))
                 if (std::string why = whyNoRange(*x); !why.empty())
                     return why;
-        if (isProduct)
-            return !n.inputs[1]->isConstant() ? "its second input '" + n.inputs[1]->name +
-                                                    "' is computed, and without Q/DQ layers the INT8 kernels take "
-                                                    "constant weights alone"
-                                              : "there is no INT8 kernel for its weights " + str(n.inputs[1]->shape);
-        if (!isLight(n) || n.outputs.size() != 1)
-            return "there is no INT8 kernel for layers of this kind";
-        using ops::pooling::Kind;
-        if (n.op == &ops::pooling::def() && n.attrsAs<ops::pooling::Attrs>().kind != Kind::kMax &&
-            stepOf(*n.inputs[0]) != stepOf(*n.outputs[0]))
-            return "the INT8 kernel for averages needs one range for '" + n.inputs[0]->name + "' and '" +
-                   n.outputs[0]->name + "'";
-        return {};
+        return isProductOfTwo(n) && n.inputs[1]->isConstant()
+                   ? "there is no INT8 kernel for its weights " + str(n.inputs[1]->shape)
+                   : std::string();
     }
     // Whether a float output of the network is reached without another such layer; nodes in between that ask for INT8 and
     // plugins end the search.

@@ -153,6 +153,45 @@ TEST(OnnxIf, NodesInAnyOrder)
     EXPECT_EQ(f.results["y"], (std::vector<float>{-1, -2}));
 }
 
+// y = the sum of the rows of x that are flagged, times w; if there are any, as detectors write it. What stands behind the If is given
+// kernels for as many rows as there can be.
+TEST(OnnxIf, LayersBehindABranchThatDataDecide)
+{
+    ModelProto m = model(13);
+    GraphProto& g = *m.mutable_graph();
+    addValue(*g.add_input(), "x", kFloat, {5, 4});
+    addValue(*g.add_input(), "flags", kFloat, {5});
+    addValue(*g.add_output(), "y", kFloat, {2});
+    addIntegers(g, "front", {1}, {0});
+    addIntegers(g, "none", {1}, {0});
+    addFloats(g, "w", {4, 2}, {1, 0, 0, 1, 2, 0, 0, 2});
+    addNode(g, "NonZero", {"flags"}, {"places"});
+    addNode(g, "Squeeze", {"places", "front"}, {"at"});
+    addNode(g, "Shape", {"at"}, {"count"});
+    addNode(g, "Equal", {"count", "none"}, {"isEmpty"});
+    NodeProto& n = addNode(g, "If", {"isEmpty"}, {"kept"}, "any");
+    GraphProto& nothing = graphAttr(n, "then_branch");
+    addIntegers(nothing, "nothing", {0}, {});
+    addValue(*nothing.add_output(), "nothing", kInt64, {0});
+    GraphProto& all = graphAttr(n, "else_branch");
+    addNode(all, "Identity", {"at"}, {"same"});
+    addValue(*all.add_output(), "same", kInt64, {-1});
+    addNode(g, "Gather", {"x", "kept"}, {"rows"});
+    addNode(g, "MatMul", {"rows", "w"}, {"product"});
+    addInt(addNode(g, "ReduceSum", {"product", "front"}, {"y"}), "keepdims", 0);
+    std::vector<float> const x{1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 0, 1, 1, 0, 1, 0, 2, 2, 2, 2};
+    for (auto const& [flags, want] : {std::pair<std::vector<float>, std::vector<float>>{{1, 0, 0, 1, 0}, {10, 10}},
+                                      {{0, 0, 0, 0, 0}, {0, 0}},
+                                      {{1, 1, 1, 1, 1}, {35, 41}}}) {
+        Fixture f;
+        ASSERT_TRUE(f.parse(m)) << f.error();
+        EXPECT_EQ(f.run({{"x", x}, {"flags", flags}, {"y", {}}}), "");
+        EXPECT_EQ(f.results["y"], want);
+        for (std::string const& message : f.logger.infos)
+            EXPECT_EQ(message.find("has no size"), std::string::npos) << message;
+    }
+}
+
 // state = state + x for M trips while sum(state) < `below`; each state before is stacked.
 ModelProto loopModel(std::string const& count, std::string const& condition, float below)
 {

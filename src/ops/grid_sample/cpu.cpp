@@ -146,7 +146,7 @@ Support supportsVectors(CpuTactic const&, Problem const& p)
     if (a.interpolation == Interpolation::kCubic || a.outside == Outside::kReflect)
         return Support::no("takes nearest and linear samples, without reflection");
     for (TensorSpec const& t : {p.inputs[0], p.inputs[1], p.outputs[0]})
-        if (t.type != DataType::kFloat || t.format != Format::kLinear)
+        if (!isFullFloat(t.type) || t.format != Format::kLinear)
             return Support::no("takes linear f32 alone");
     if (p.inputs[0].maxDims.volume(2, 4) > INT32_MAX)
         return Support::no("takes planes of fewer than 2^31 pixels");

@@ -31,6 +31,7 @@ public:
     int nbGraphInputs(char const* attr, Where where) const override;
     int nbGraphOutputs(char const* attr, Where where) const override;
     bool graphHasOp(char const* attr, std::string const& prefix) const override;
+    std::optional<Growth> growthOf(char const* attr, int input, int output) const override;
     std::vector<Value> importGraph(char const* attr, std::vector<Value> const& inputs,
                                    std::function<ITensor&(ITensor&)> enter = {},
                                    Where where = Where::current()) override;

@@ -53,6 +53,29 @@ void addReads(tw_onnx::NodeProto const& node, NameSet& names)
 
 } // namespace
 
+std::optional<ImportContext::Growth> OnnxNode::growthOf(char const* attr, int input, int output) const
+{
+    auto const& graph = attrGraph(attr, Where::current());
+    std::string const &name = graph.input(input).name(), &grown = graph.output(output).name();
+    Growth growth;
+    bool isGrown = false;
+    for (auto const& node : graph.node()) {
+        NameSet names;
+        addReads(node, names);
+        bool const joins = node.op_type() == "Concat" && node.input_size() > 1 && node.input(0) == name &&
+                           node.output_size() == 1 && node.output(0) == grown &&
+                           std::count(node.input().begin(), node.input().end(), name) == 1;
+        isGrown = isGrown || joins;
+        growth.isRead = growth.isRead || (!joins && (names.count(name) || names.count(grown)));
+        for (auto const& a : node.attribute())
+            growth.axis = joins && a.name() == "axis" ? a.i() : growth.axis;
+    }
+    for (int i = 0; i < graph.output_size(); ++i)
+        growth.isRead =
+            growth.isRead || graph.output(i).name() == name || (i != output && graph.output(i).name() == grown);
+    return isGrown ? std::optional(growth) : std::nullopt;
+}
+
 std::vector<int> ModelImporter::topologicalOrder(tw_onnx::GraphProto const& graph,
                                                  std::function<bool(std::string const&)> const& isAround)
 {

@@ -9,6 +9,7 @@
 #include "plan/memory.h"
 #include "runtime/alias.h"
 #include "runtime/block.h"
+#include "runtime/bounds.h"
 #include "runtime/execute_cuda.h"
 #include "runtime/regions.h"
 #include "runtime/updates.h"
@@ -223,7 +224,9 @@ Result<void> resolveOutputs(Instance& inst, size_t index, Instance const* known)
 Result<void> resolveStep(Instance& inst, size_t index, Instance const* known)
 {
     TW_TRY(resolveOutputs(inst, index, known));
-    return resolveRegions(inst, index, known);
+    TW_TRY(resolveRegions(inst, index, known));
+    boundOutputs(inst, index);
+    return {};
 }
 
 } // namespace

@@ -31,11 +31,12 @@ struct Candidate
     std::string image;
     std::unique_ptr<ops::Kernel> kernel;
     std::string refusal;
-    bool isTooLarge = false;    // its workspace is
-    bool lacksMemory = false;   // there was none to load it
-    bool isAlone = false;       // was timed by itself, and its kernel is gone
-    bool isHalfChecked = false; // on the first set of inputs alone
-    double microseconds = 0;    // then; 0: it could not be timed
+    bool isTooLarge = false;      // its workspace is
+    bool lacksMemory = false;     // there was none to load it
+    bool isAlone = false;         // was timed by itself, and its kernel is gone
+    bool isHalfChecked = false;   // on the first set of inputs alone
+    double microseconds = 0;      // then; 0: it could not be timed
+    double checkMicroseconds = 0; // of its run when it was checked; 0: not known
 };
 
 // `problems`: one node, in each combination of formats. What cannot do the work goes to the rivals.

@@ -6,6 +6,7 @@
 
 #include "device/large_pages.h"
 #include "tactic/parts.h"
+#include "tune/bench.h"
 #include "tune/check_set.h"
 #include "tune/device_run.h"
 #include "tune/phases.h"
@@ -233,6 +234,7 @@ Result<Checked> Checker::checkSet(Set& set, ops::Problem const& problem, ops::Ke
                                 ? std::string(x.as<char>(), size_t(x.sizeBytes()))
                                 : std::string());
     uint64_t state = kSeed;
+    Checked checked;
     TensorRef list; // of a GPU's output 0 the samples alone
     if (problem.target.cuda) {
         if (!values.samples().empty())
@@ -243,7 +245,9 @@ Result<Checked> Checker::checkSet(Set& set, ops::Problem const& problem, ops::Ke
         TW_ASSIGN(auto prepared, kernel.prepare(inputs, outputs));
         ops::RunArgs args{inputs, outputs, workspace.data(), &state, &workers};
         args.prepared = prepared.get();
+        double const begin = microsecondsOf(workers);
         TW_TRY(kernel.run(args));
+        checked.microseconds = microsecondsOf(workers) - begin;
     }
     for (size_t i = 0; i < f->guarded.size(); ++i)
         if (!problem.target.cuda && !f->guarded[i].isIntact())
@@ -253,7 +257,6 @@ Result<Checked> Checker::checkSet(Set& set, ops::Problem const& problem, ops::Ke
     for (size_t i = 0; i < inputs.size(); ++i)
         if (!before[i].empty() && !isSame(inputs[i], before[i]))
             return wrong(fmt::format("it writes to its input {}", i));
-    Checked checked;
     for (size_t i = 0; i < outputs.size(); ++i) {
         bool const isList = i == 0 && list.data;
         std::string const why = values.compare(i, isList ? list : outputs[i], tried.rounding, isList);

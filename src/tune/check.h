@@ -54,6 +54,7 @@ struct Checked
 {
     std::string incomparable; // why nothing could be compared: the node refuses random inputs, say
     std::string differs;      // a plain kernel's values are others than the reference's: where and by how much
+    double microseconds = 0;  // of its run at the optimum, on a CPU; 0: there was none
 
     bool isRight() const { return incomparable.empty() && differs.empty(); }
 };

@@ -9,10 +9,16 @@ namespace tw::tune {
 
 namespace {
 
-constexpr double kHopelessRun = 10;                 // a first run so far behind is not repeated,
-constexpr double kHopelessLongRun = 2.5;            // of those that take long enough to be cold for a small part alone:
-constexpr double kLongRun = 3000;                   // microseconds
-constexpr double kFirstCut = 2;                     // after the warm-up, by the better of two runs
+constexpr double kHopelessRun = 10; // a first run so far behind is not repeated,
+constexpr double kFirstCut = 2;     // after the warm-up, by the better of two runs
+// Runs that take long enough to be cold for a small part alone, of which builds of seconds are made: only those that are
+// between these run twice to warm up.
+constexpr double kLongRun = 3000; // microseconds
+constexpr double kFirstLongCut = 1.2, kHopelessLongRun = 1.6;
+constexpr double kLongBudget = 0.5;
+constexpr int kLongRounds = 7;          // of runs that are not brief: what is not decided then are ties
+constexpr double kVeryLongRun = 10'000; // microseconds: two rounds tell them apart
+constexpr int kVeryLongRounds = 2;
 constexpr double kBrief = 1000;                     // microseconds: of such runs one that is disturbed looks hopeless
 constexpr int kBriefRuns = 6;                       // the best of which counts
 constexpr double kCuts[] = {1.5, 1.10, 1.05, 1.03}; // after each stage, by medians
@@ -53,7 +59,7 @@ public:
                 cut(kCuts[stage]);
                 next += ++stage < std::size(kStages) ? kStages[stage] : rules_.maxRounds;
             }
-            if (isDecided())
+            if (isDecided() || (isLong_ && round_ >= kLongRounds && round_ >= rules_.leastRounds))
                 break;
         }
         return result();
@@ -83,21 +89,26 @@ private:
     {
         std::vector<double> first(list_.size());
         for (size_t i = 0; i < list_.size(); ++i)
-            first[i] = list_[i].run().microseconds;
-        double const least = *std::ranges::min_element(first);
-        double const hopeless = least < kLongRun ? kHopelessRun : kHopelessLongRun;
+            first[i] = list_[i].first >= kLongRun ? list_[i].first : list_[i].run().microseconds;
+        double const least = std::max(*std::ranges::min_element(first), kLeastTime);
+        bool const isLong = least >= kLongRun;
+        isLong_ = least >= kBrief;
+        double const hopeless = isLong ? kHopelessLongRun : kHopelessRun, limit = isLong ? kFirstLongCut : kFirstCut;
         for (size_t i = 0; i < list_.size(); ++i)
-            if (first[i] < hopeless * least) // cold against warm: once more
+            if (first[i] < hopeless * least && (!isLong || first[i] > limit * least)) // cold against warm: once more
                 first[i] = std::min(first[i], list_[i].run().microseconds);
         for (size_t i = 0; i < list_.size(); ++i)
             for (int runs = 2; runs < kBriefRuns && first[i] < kBrief && first[i] > kFirstCut * least; ++runs)
                 first[i] = std::min(first[i], list_[i].run().microseconds);
+        rules_.budgetMicroseconds *= isLong ? kLongBudget : 1;
+        if (least >= kVeryLongRun && rules_.minRounds == ContestRules().minRounds) // nobody asked for more
+            rules_.minRounds = kVeryLongRounds;
         for (int g = 0; g < groups_; ++g) {
             double best = INFINITY;
             for (int i : members(g))
                 best = std::min(best, first[size_t(i)]);
             for (int i : members(g)) {
-                isIn_[size_t(i)] = first[size_t(i)] <= std::max(best, kLeastTime) * kFirstCut;
+                isIn_[size_t(i)] = first[size_t(i)] <= std::max(best, kLeastTime) * limit;
                 if (!isIn_[size_t(i)])
                     times_[size_t(i)].push_back(first[size_t(i)]);
             }
@@ -238,6 +249,7 @@ private:
     std::vector<std::vector<double>> times_; // of the rounds that count
     std::vector<bool> isIn_;
     int round_ = 0, discarded_ = 0;
+    bool isLong_ = false;
     Clock::time_point begin_;
 };
 

@@ -18,7 +18,8 @@ struct Sample
 struct Contestant
 {
     std::function<Sample()> run;
-    int group = 0; // the best of each group is wanted; groups compete only for rounds
+    int group = 0;    // the best of each group is wanted; groups compete only for rounds
+    double first = 0; // microseconds of a run before the contest; 0: there was none
 };
 
 struct ContestRules

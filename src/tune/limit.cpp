@@ -22,7 +22,7 @@ std::vector<TensorRef> refsOf(std::vector<ops::TensorSpec> const& specs)
     return refs;
 }
 
-double bytesOf(ops::TensorSpec const& t)
+double tensorBytes(ops::TensorSpec const& t)
 {
     return t.present ? double(t.dims.volume()) * double(sizeOf(t.type)) : 0;
 }
@@ -92,11 +92,11 @@ double bytesOf(ops::Problem const& problem)
     ir::Node const& node = *problem.node;
     double written = 0, read = 0;
     for (ops::TensorSpec const& t : problem.outputs)
-        written += bytesOf(t);
+        written += tensorBytes(t);
     for (size_t i = 0; i < problem.inputs.size() && !node.op->readsDimsOnly; ++i) {
         bool const isAgain = std::find(node.inputs.begin(), node.inputs.begin() + long(i), node.inputs[i]) !=
                              node.inputs.begin() + long(i);
-        double const bytes = bytesOf(problem.inputs[i]);
+        double const bytes = tensorBytes(problem.inputs[i]);
         if (!isAgain)
             read += i == 0 && node.op->readsPart ? std::min(bytes, written) : bytes;
     }

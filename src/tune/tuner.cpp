@@ -24,10 +24,10 @@ namespace tw::tune {
 
 namespace {
 
-constexpr double kNever = 1e12; // microseconds of a candidate that cannot run
-constexpr uint64_t kNone = 0;   // in the cache: a combination of formats that is not worth a choice
-// What a library's kernel costs those before it and after it: they cannot overlap with it as dependent launches
-// do. Measured on an H200: six of them, each 0.5 to 1 us faster by itself, made ResNet-50 10 us slower.
+constexpr double kNever = 1e12;       // microseconds of a candidate that cannot run
+constexpr double kLongToCheck = 1000; // microseconds by estimate, on a CPU
+constexpr uint64_t kNone = 0;         // in the cache: a combination of formats that is not worth a choice
+// What a library's kernel costs those before and after it, which cannot overlap with it: on an H200 six made ResNet-50 10 us slower.
 constexpr double kAlone = 2;
 constexpr int kDependentCapability = 90; // of GPUs that have dependent launches
 // Of a region's tensors, which a check makes three times over: seconds, and more memory than there may be.
@@ -110,9 +110,13 @@ private:
         return c.isPlain && candidates(*problem_.node, options_).size() == 1 && bytesOf(problem_) > kMostForOne;
     }
 
-    // On a GPU, where each check copies tensors, and where the clock chooses, all are checked on the first set of inputs,
-    // and on the others only those that it chooses.
-    bool isCheckedLate() const { return problem_.target.cuda && !options_.heuristicOnly && !options_.selector; }
+    // Where the clock chooses and a check costs much (copies, long runs), what it chooses alone is checked on all inputs.
+    bool isCheckedLate(std::vector<Candidate> const& list) const
+    {
+        return !options_.heuristicOnly && !options_.selector && list.size() > 1 &&
+               (problem_.target.cuda ||
+                std::ranges::all_of(list, [](Candidate const& c) { return c.estimate >= kLongToCheck; }));
+    }
 
     // The kernel is used, though it was not compared or differs: the log says so.
     void report(Candidate const& c, Checked const& checked) const
@@ -129,7 +133,7 @@ private:
     }
 
     // Whether the kernel is right, as far as it can be told, on these inputs; if not, it is refused.
-    bool isRight(Candidate const& c, Checker::Sets sets)
+    bool isRight(Candidate& c, Checker::Sets sets)
     {
         Phases::Scope const phase(options_.phases, "checking kernels");
         auto const checked = checker_->check(problems_[size_t(c.group)], *c.kernel, c.tactic->name(), *options_.workers,
@@ -148,6 +152,7 @@ private:
             return false;
         }
         report(c, *checked);
+        c.checkMicroseconds = std::max(c.checkMicroseconds, checked->microseconds); // of the first set alone
         return true;
     }
 
@@ -176,7 +181,7 @@ private:
             if (isTakenAsIs(c)) {
                 report(c, {"it is the only one, and the tensors are larger than 1 GiB", {}});
             } else {
-                c.isHalfChecked = isCheckedLate() && built.size() > 1;
+                c.isHalfChecked = isCheckedLate(built);
                 if (!isRight(c, c.isHalfChecked ? Checker::Sets::kFirst : Checker::Sets::kAll))
                     continue;
             }
@@ -389,7 +394,8 @@ private:
             if (!bench.ok())
                 return std::nullopt;
             benches.push_back(std::move(*bench));
-            contestants.push_back(Contestant{[b = benches.back().get()] { return b->run(); }, groups[i]});
+            contestants.push_back(
+                Contestant{[b = benches.back().get()] { return b->run(); }, groups[i], c.checkMicroseconds});
         }
         ContestResult result = hold(contestants, groupCount, rulesFor(list));
         for (size_t i = 0; options_.log && i < list.size(); ++i)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // If, Loop and Scan: what the parser makes of subgraphs, and what the engine computes.
+#include <tuple>
+
 #include <gtest/gtest.h>
 
 #include "models.h"
@@ -151,6 +153,47 @@ TEST(OnnxIf, NodesInAnyOrder)
     EXPECT_EQ(f.results["y"], (std::vector<float>{-1, -2}));
 }
 
+// y = the sum of the first three rows of x that are flagged, times w; if there are any, as detectors write it. What stands behind the If is given
+// kernels for as many rows as there can be.
+TEST(OnnxIf, LayersBehindABranchThatDataDecide)
+{
+    ModelProto m = model(13);
+    GraphProto& g = *m.mutable_graph();
+    addValue(*g.add_input(), "x", kFloat, {5, 4});
+    addValue(*g.add_input(), "flags", kFloat, {5});
+    addValue(*g.add_output(), "y", kFloat, {2});
+    addIntegers(g, "front", {1}, {0});
+    addIntegers(g, "none", {1}, {0});
+    addFloats(g, "w", {4, 2}, {1, 0, 0, 1, 2, 0, 0, 2});
+    addNode(g, "NonZero", {"flags"}, {"places"});
+    addNode(g, "Squeeze", {"places", "front"}, {"at"});
+    addNode(g, "Shape", {"at"}, {"count"});
+    addNode(g, "Equal", {"count", "none"}, {"isEmpty"});
+    NodeProto& n = addNode(g, "If", {"isEmpty"}, {"kept"}, "any");
+    GraphProto& nothing = graphAttr(n, "then_branch");
+    addIntegers(nothing, "nothing", {0}, {});
+    addValue(*nothing.add_output(), "nothing", kInt64, {0});
+    GraphProto& all = graphAttr(n, "else_branch");
+    addNode(all, "Identity", {"at"}, {"same"});
+    addValue(*all.add_output(), "same", kInt64, {-1});
+    addIntegers(g, "three", {1}, {3});
+    addNode(g, "Slice", {"kept", "front", "three"}, {"first"});
+    addNode(g, "Gather", {"x", "first"}, {"rows"});
+    addNode(g, "MatMul", {"rows", "w"}, {"product"});
+    addInt(addNode(g, "ReduceSum", {"product", "front"}, {"y"}), "keepdims", 0);
+    std::vector<float> const x{1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 0, 1, 1, 0, 1, 0, 2, 2, 2, 2};
+    for (auto const& [flags, want] : {std::pair<std::vector<float>, std::vector<float>>{{1, 0, 0, 1, 0}, {10, 10}},
+                                      {{0, 0, 0, 0, 0}, {0, 0}},
+                                      {{1, 1, 1, 1, 1}, {26, 35}}}) {
+        Fixture f;
+        ASSERT_TRUE(f.parse(m)) << f.error();
+        EXPECT_EQ(f.run({{"x", x}, {"flags", flags}, {"y", {}}}), "");
+        EXPECT_EQ(f.results["y"], want);
+        for (std::string const& message : f.logger.infos)
+            EXPECT_EQ(message.find("has no size"), std::string::npos) << message;
+    }
+}
+
 // state = state + x for M trips while sum(state) < `below`; each state before is stacked.
 ModelProto loopModel(std::string const& count, std::string const& condition, float below)
 {
@@ -208,6 +251,58 @@ TEST(OnnxLoop, StacksWhatEachTripGives)
     EXPECT_EQ(f.network->getOutput(1)->getDimensions().d[0], 3);
     EXPECT_EQ(f.run({{"x", {1, 2}}, {"last", {}}, {"all", {}}}), "");
     EXPECT_EQ(f.results["all"], (std::vector<float>{0, 1, 1, 3, 2, 5}));
+}
+
+// list = list ++ [state] for three trips, as scripts of PyTorch gather what they compute; `start`: rows at the beginning;
+// `isRead`: state += the sum of the list's columns, so that the trips are of different shapes.
+ModelProto growingModel(std::vector<float> const& start, bool isRead)
+{
+    ModelProto m = model(13);
+    GraphProto& g = *m.mutable_graph();
+    addValue(*g.add_input(), "x", kFloat, {2});
+    addValue(*g.add_output(), "whole", kFloat, {-1, 2});
+    addIntegers(g, "three", {}, {3});
+    addFloats(g, "start", {int64_t(start.size() / 2), 2}, start);
+    addFloats(g, "zero", {2}, {0, 0});
+    NodeProto& n = addNode(g, "Loop", {"three", "", "start", "zero"}, {"whole", "last"}, "growing");
+    GraphProto& body = graphAttr(n, "body");
+    addValue(*body.add_input(), "i", kInt64, {});
+    addValue(*body.add_input(), "go_in", kBool, {});
+    addValue(*body.add_input(), "list", kFloat, {-1, 2});
+    addValue(*body.add_input(), "state", kFloat, {2});
+    addIntegers(body, "front", {1}, {0});
+    addNode(body, "Identity", {"go_in"}, {"go"});
+    addNode(body, "Add", {"state", "x"}, {"sum"});
+    addNode(body, "Unsqueeze", {"sum", "front"}, {"row"});
+    addInt(addNode(body, "Concat", {"list", "row"}, {"longer"}), "axis", 0);
+    if (isRead)
+        addInt(addNode(body, "ReduceSum", {"list", "front"}, {"columns"}), "keepdims", 0);
+    addNode(body, "Add", {"sum", isRead ? "columns" : "zero"}, {"next"});
+    for (char const* name : {"go", "longer", "next"})
+        addValue(*body.add_output(), name, std::string(name) == "go" ? kBool : kFloat, {});
+    return m;
+}
+
+TEST(OnnxLoop, ListsThatGrow)
+{
+    for (auto const& [start, isRead, want] :
+         {std::tuple<std::vector<float>, bool, std::vector<float>>{{}, false, {1, 2, 2, 4, 3, 6}},
+          {{7, 8}, false, {7, 8, 1, 2, 2, 4, 3, 6}},
+          {{1, 0}, true, {1, 0, 1, 2, 3, 4, 6, 8}}}) {
+        Fixture f;
+        ASSERT_TRUE(f.parse(growingModel(start, isRead))) << f.error();
+        EXPECT_EQ(f.network->getOutput(0)->getDimensions().d[0], int(want.size() / 2));
+        EXPECT_EQ(f.run({{"x", {1, 2}}, {"whole", {}}}), "");
+        EXPECT_EQ(f.results["whole"], want);
+    }
+    // Of trips that are not known there are no copies.
+    ModelProto m = growingModel({1, 0}, true);
+    GraphProto& g = *m.mutable_graph();
+    addValue(*g.add_input(), "count", kInt64, {});
+    g.mutable_node(0)->set_input(0, "count");
+    Fixture f;
+    EXPECT_FALSE(f.parse(m));
+    EXPECT_NE(f.error().find("change their type or shape"), std::string::npos) << f.error();
 }
 
 TEST(OnnxLoop, RefusesByName)

@@ -30,6 +30,8 @@ public:
     {
         if (severity == Severity::kWARNING)
             warnings.push_back(text);
+        if (severity == Severity::kINFO)
+            infos.push_back(text);
         if (severity <= Severity::kERROR)
             errors.push_back(text);
     }
@@ -40,7 +42,7 @@ public:
             n += w.find(part) != std::string::npos;
         return n;
     }
-    std::vector<std::string> warnings, errors;
+    std::vector<std::string> infos, warnings, errors;
 };
 
 struct Fixture

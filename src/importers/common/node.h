@@ -103,6 +103,13 @@ public:
     virtual int nbGraphOutputs(char const* attr, Where where = Where::current()) const { noGraph(attr, where); }
     // It has an operator whose name begins so, also in graphs inside of it.
     virtual bool graphHasOp(char const* /*attr*/, std::string const& /*prefix*/) const { return false; }
+    // An output that is one of the graph's inputs with more behind it: of a loop, a value that gets longer with each trip.
+    struct Growth
+    {
+        int64_t axis = 0;
+        bool isRead = false; // the input is read for something else, too
+    };
+    virtual std::optional<Growth> growthOf(char const* /*attr*/, int /*input*/, int /*output*/) const { return {}; }
     // Imports the graph on these inputs and gives its outputs. Names that it does not define are those around it; tensors
     // among them go through `enter` first, each once.
     virtual std::vector<Value> importGraph(char const* attr, std::vector<Value> const& /*inputs*/,

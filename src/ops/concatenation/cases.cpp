@@ -40,6 +40,8 @@ void cases(CaseList& list)
         std::string const type = nameOf(t);
         list.add("odd_rows_" + type, Attrs(1),
                  {input(t, {37, 175}), input(t, {37, 1}), input(t, {37, 0}), input(t, {37, 154})});
+        list.add("columns_" + type, Attrs(1), {input(t, {5003, 1}), input(t, {5003, 1})});
+        list.add("few_columns_" + type, Attrs(1), {input(t, {3001, 2}), input(t, {3001, 1}), input(t, {3001, 4})});
         list.add("short_and_long_" + type, Attrs(1),
                  {input(t, {9, 3}), input(t, {9, 5}), input(t, {9, 333}), input(t, {9, 2})});
     }

@@ -6,13 +6,28 @@ namespace tw::onnx {
 
 namespace {
 
+// Lists begin so: the first of two parts is a constant without elements that has the other's sizes but for the axis.
+bool isNothing(ImportContext& ctx)
+{
+    if (!ctx.isConstant(0) || ctx.input(0).constant().count != 0)
+        return false;
+    ITensor& other = ctx.tensor(1);
+    Constant const& c = ctx.input(0).constant();
+    Dims const a = c.dims, b = other.getDimensions();
+    int const axis = a.nbDims > 0 ? ctx.axis(ctx.requireInt("axis"), a.nbDims) : 0;
+    bool isIt = a.nbDims > 0 && a.nbDims == b.nbDims && c.type == other.getType() && a.d[axis] == 0;
+    for (int d = 0; isIt && d < a.nbDims; ++d)
+        isIt = d == axis || a.d[d] == b.d[d];
+    return isIt;
+}
+
 void importConcat(ImportContext& ctx)
 {
     std::vector<ITensor*> parts;
-    for (int i = 0; i < ctx.nbInputs(); ++i) {
+    for (int i = ctx.nbInputs() == 2 && isNothing(ctx) ? 1 : 0; i < ctx.nbInputs(); ++i) {
         parts.push_back(&ctx.tensor(i));
-        if (parts[size_t(i)]->getType() != parts[0]->getType())
-            ctx.invalid(fmt::format("input {} is {}, those before it are {}", i, typeName(parts[size_t(i)]->getType()),
+        if (parts.back()->getType() != parts[0]->getType())
+            ctx.invalid(fmt::format("input {} is {}, those before it are {}", i, typeName(parts.back()->getType()),
                                     typeName(parts[0]->getType())));
     }
     if (parts.empty())

@@ -69,6 +69,12 @@ void cases(CaseList& list)
             gather("odd_rows_" + which, Mode::kDefault, 1, 0, input(t, {2, 6, n / 2 * 2 + 1}), at({13}));
             gather("innermost_few_" + which, Mode::kDefault, 1, 0, input(t, {3, n * 4}), at({3}));
         }
+    for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8}) { // columns
+        gather(std::string("innermost_one_") + nameOf(t), Mode::kDefault, 2, 0, input(t, {3, 700, 2}), at({}, {1}));
+        gather(std::string("innermost_four_") + nameOf(t), Mode::kDefault, 2, 0, input(t, {3, 41, 5}),
+               at({4}, {-1, 5, 0, 2}));
+        gather(std::string("innermost_batch_") + nameOf(t), Mode::kDefault, 2, 1, input(t, {3, 41, 5}), at({3, 2}));
+    }
     gather("odd_rows_large", Mode::kDefault, 0, 0, input(DataType::kHalf, {300, 75}), at({30001}));
     gather("nd_odd_rows", Mode::kNd, 0, 1, input(DataType::kHalf, {3, 6, 5, 71}), at({3, 19, 2}));
     for (DataType t : {DataType::kFloat, DataType::kHalf, DataType::kInt8})

@@ -32,6 +32,20 @@ void oneByOne(T const* x, int32_t const* j, int64_t count, int64_t size, int64_t
     }
 }
 
+constexpr int64_t kFew = 4; // indices that are gone through one after the other, each for all rows
+
+// One element of each row, side by side with `step` - 1 others. A null x: zeros.
+template <class T>
+void columnOf(T const* x, int64_t size, int64_t rows, int64_t step, T* y)
+{
+    if (!x)
+        for (int64_t i = 0; i < rows; ++i)
+            y[i * step] = T(0);
+    else
+        for (int64_t i = 0; i < rows; ++i)
+            y[i * step] = x[i * size];
+}
+
 // Work is a range of blocks of y (single elements where blocks are no more), cut anywhere. Blocks come in runs that
 // read from one place in x, with indices one after the other.
 struct Gathering
@@ -63,6 +77,22 @@ struct Gathering
                            y.as<std::byte>() + yAt * bytes);
     }
 
+    // Index i of `rows` rows of x.
+    void column(int64_t xAt, int32_t i, int64_t size, int64_t rows, int64_t step, int64_t yAt) const
+    {
+        int64_t const p = resolve(i, size);
+        auto const copy = [&](auto zero) {
+            using T = decltype(zero);
+            columnOf(p < 0 ? nullptr : x.as<T>() + xAt + p, size, rows, step, y.as<T>() + yAt);
+        };
+        if (bytes == 4)
+            copy(uint32_t());
+        else if (bytes == 2)
+            copy(uint16_t());
+        else
+            copy(uint8_t());
+    }
+
     // run(r, first, count) for the pieces of [begin, end) that lie in runs of `length`.
     template <class F>
     static void inRuns(int64_t length, int64_t begin, int64_t end, F const& run)
@@ -81,6 +111,16 @@ struct Gathering
         int64_t const inner = x.dims.volume(axis + 1, x.dims.rank), count = j.dims.volume(n, j.dims.rank);
         int64_t const xStep = x.dims.volume(0, n) == 1 ? 0 : outer * size * inner;
         int64_t const jStep = j.dims.volume(0, n) == 1 ? 0 : count;
+        if (inner == 1 && count <= kFew) {
+            inPieces(workers, y.count() / count, y.count() * bytes, [&](int64_t begin, int64_t end) {
+                inRuns(outer, begin, end, [&](int64_t b, int64_t first, int64_t rows) {
+                    for (int64_t k = 0; k < count; ++k)
+                        column(b * xStep + first * size, j.as<int32_t>()[b * jStep + k], size, rows, count,
+                               (b * outer + first) * count + k);
+                });
+            });
+            return;
+        }
         inPieces(workers, y.count() / inner, y.count() * bytes, [&](int64_t begin, int64_t end) {
             inRuns(count, begin, end, [&](int64_t r, int64_t first, int64_t some) {
                 int64_t const b = r / outer;

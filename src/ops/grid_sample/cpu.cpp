@@ -2,10 +2,13 @@
 // The pixels of some points at a time are looked for once, then taken from every channel.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "base/element.h"
 #include "base/round.h"
+#include "ops/grid_sample/kernels.h"
 #include "ops/grid_sample/op.h"
+#include "tactic/cpu_tactic.h"
 #include "tactic/vector_tactic.h"
 
 namespace tw::ops::grid_sample {
@@ -135,8 +138,67 @@ Result<void> run(ir::Node const& node, RunArgs& args)
 
 constexpr PlainTactic kPlain{"grid_sample_any_plain_cpu", 1, run};
 
+// ---- f32 by vectors of points
+
+Support supportsVectors(CpuTactic const&, Problem const& p)
+{
+    auto const& a = p.node->attrsAs<Attrs>();
+    if (a.interpolation == Interpolation::kCubic || a.outside == Outside::kReflect)
+        return Support::no("takes nearest and linear samples, without reflection");
+    for (TensorSpec const& t : {p.inputs[0], p.inputs[1], p.outputs[0]})
+        if (!isFullFloat(t.type) || t.format != Format::kLinear)
+            return Support::no("takes linear f32 alone");
+    if (p.inputs[0].maxDims.volume(2, 4) > INT32_MAX)
+        return Support::no("takes planes of fewer than 2^31 pixels");
+    return Support::yes();
+}
+
+class VectorSamples final : public Kernel
+{
+public:
+    VectorSamples(ir::Node const& node, SamplePoints& sample) : a_(node.attrsAs<Attrs>()), sample_(sample) {}
+    Result<void> run(RunArgs& args) const override
+    {
+        TensorRef const &x = args.inputs[0], &grid = args.inputs[1], &y = args.outputs[0];
+        Sampling const s{a_.interpolation == Interpolation::kNearest,
+                         a_.outside == Outside::kClamp,
+                         a_.alignCorners,
+                         x.dims[2],
+                         x.dims[3],
+                         x.dims[1],
+                         y.dims[2] * y.dims[3]};
+        int64_t const pieces = divideUp(s.points, kPoints), plane = s.height * s.width;
+        if (y.count() == 0)
+            return {};
+        if (plane == 0)
+            return std::memset(y.data, 0, size_t(y.sizeBytes())), Result<void>();
+        inPieces(*args.workers, y.dims[0] * pieces, 4 * y.sizeBytes(), [&](int64_t begin, int64_t end) {
+            for (int64_t piece = begin; piece < end; ++piece) {
+                int64_t const n = piece / pieces, first = piece % pieces * kPoints;
+                sample_(s, x.as<float>() + n * s.channels * plane, grid.as<float>() + 2 * n * s.points, first,
+                        std::min(first + kPoints, s.points), y.as<float>() + n * s.channels * s.points);
+            }
+        });
+        return {};
+    }
+
+private:
+    Attrs const& a_;
+    SamplePoints& sample_;
+};
+
+constexpr CpuFunctions kVectors{
+    .supports = supportsVectors,
+    .configs = [](CpuTactic const&, Problem const&) { return std::vector<Config>{{}}; },
+    .load = [](CpuTactic const& t, Problem const& p, Config const&, PackedConstants&) -> CpuFunctions::Loaded {
+        bool const wide = t.isa() == kernels::jit::Isa::kAvx512;
+        return makeKernel<VectorSamples>(*p.node, wide ? avx512::samplePoints : avx2::samplePoints);
+    }};
+constexpr CpuTactic kAvx512{"grid_sample_f32_points_avx512", 1, kernels::jit::Isa::kAvx512, kVectors};
+constexpr CpuTactic kAvx2{"grid_sample_f32_points_avx2", 1, kernels::jit::Isa::kAvx2, kVectors};
+
 } // namespace
 
-extern constinit TacticList const cpuTactics = kTactics<kPlain>;
+extern constinit TacticList const cpuTactics = kTactics<kAvx512, kAvx2, kPlain>;
 
 } // namespace tw::ops::grid_sample

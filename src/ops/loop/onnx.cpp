@@ -43,13 +43,12 @@ bool isOfSequences(ImportContext& ctx)
     return ctx.graphHasOp("body", "Sequence");
 }
 
-void importUnrolled(ImportContext& ctx, int nbCarried)
+// `why` it has to be so: a sentence.
+void importUnrolled(ImportContext& ctx, int nbCarried, std::string const& why)
 {
     auto isOne = [](Value const& v) { return v.isConstant() && v.constant().count == 1; };
-    ctx.check(!ctx.hasInput(0) || isOne(ctx.input(0)),
-              "its number of trips must be an initializer! (The body works on sequences.)");
-    ctx.check(!ctx.hasInput(1) || isOne(ctx.input(1)),
-              "its condition must be an initializer! (The body works on sequences.)");
+    ctx.check(!ctx.hasInput(0) || isOne(ctx.input(0)), "its number of trips must be an initializer! (" + why + ")");
+    ctx.check(!ctx.hasInput(1) || isOne(ctx.input(1)), "its condition must be an initializer! (" + why + ")");
     bool const hasCondition = ctx.hasInput(1);
     int64_t const most = ctx.hasInput(0) ? ctx.input(0).constant().intAt(0) : INT64_MAX;
     bool goesOn = !hasCondition || ctx.input(1).constant().intAt(0) != 0;
@@ -64,8 +63,7 @@ void importUnrolled(ImportContext& ctx, int nbCarried)
         carried.assign(outputs.begin() + 1, outputs.begin() + 1 + nbCarried);
         for (size_t i = 0; i < stacks.size(); ++i)
             stacks[i].push_back(&ctx.unsqueeze(plainTensor(ctx, outputs[size_t(1 + nbCarried) + i]), {0}));
-        ctx.check(!hasCondition || isOne(outputs[0]),
-                  "the body works on sequences, so that its condition must be known at import");
+        ctx.check(!hasCondition || isOne(outputs[0]), "its condition must be known at import! (" + why + ")");
         goesOn = !hasCondition || outputs[0].constant().intAt(0) != 0;
     }
     for (int i = 0; i < nbCarried; ++i)
@@ -76,6 +74,61 @@ void importUnrolled(ImportContext& ctx, int nbCarried)
             ITensor& y = ctx.concat(stacks[i], 0);
             ctx.setOutput(nbCarried + int(i), y);
         }
+}
+
+// A value to which each trip appends.
+struct Grown
+{
+    ITensor& first;
+    int axis;
+
+    // What the body takes in its place, so that what it gives is what it appends: nothing.
+    Value nothing(ImportContext& ctx) const
+    {
+        Dims dims = first.getDimensions();
+        for (int d = 0; d < dims.nbDims; ++d)
+            dims.d[d] = d == axis ? 0 : dims.d[d];
+        return Value(ctx.filled(0, first.getType(), dims));
+    }
+    // What all trips have appended, behind the first.
+    ITensor& whole(ImportContext& ctx, ILoop& loop, ITensor& appended) const
+    {
+        ITensor& stack = stacked(ctx, loop, appended, axis, false, nullptr);
+        Sizes sizes = ctx.sizesOf(stack);
+        sizes[size_t(axis)] = ctx.mul(sizes[size_t(axis)], sizes[size_t(axis) + 1]);
+        sizes.erase(sizes.begin() + axis + 1);
+        ITensor& all = ctx.reshape(stack, sizes);
+        return first.getDimensions().d[axis] == 0 ? all : ctx.concat({&first, &all}, axis);
+    }
+};
+
+// By carried value. Its other sizes must be known: a constant stands in its place.
+std::vector<std::optional<Grown>> grownValues(ImportContext& ctx, int nbCarried)
+{
+    std::vector<std::optional<Grown>> grown(static_cast<size_t>(nbCarried));
+    for (int i = 0; i < nbCarried; ++i)
+        if (auto const growth = ctx.growthOf("body", 2 + i, 1 + i); growth && !growth->isRead) {
+            ITensor& first = plainTensor(ctx, ctx.input(2 + i));
+            Dims const dims = first.getDimensions();
+            int const axis = ctx.axis(growth->axis, dims.nbDims);
+            bool isKnown = true;
+            for (int d = 0; d < dims.nbDims; ++d)
+                isKnown = isKnown && (d == axis || dims.d[d] >= 0);
+            if (isKnown)
+                grown[size_t(i)].emplace(Grown{first, axis});
+        }
+    return grown;
+}
+
+// A value that gets longer and is read, too, has another shape in each trip. Trips must be known to be copied.
+bool readsWhatGrows(ImportContext& ctx, int nbCarried)
+{
+    if (!ctx.isConstant(0) || (ctx.hasInput(1) && !ctx.isConstant(1)))
+        return false;
+    for (int i = 0; i < nbCarried; ++i)
+        if (auto const growth = ctx.growthOf("body", 2 + i, 1 + i); growth && growth->isRead)
+            return true;
+    return false;
 }
 
 void importLoop(ImportContext& ctx)
@@ -90,14 +143,27 @@ void importLoop(ImportContext& ctx)
         ctx.invalid(fmt::format("graph 'body' gives {} values, the node needs {}", ctx.nbGraphOutputs("body"),
                                 1 + nbCarried + std::max(nbStacked, 0)));
     if (isOfSequences(ctx))
-        return importUnrolled(ctx, nbCarried);
+        return importUnrolled(ctx, nbCarried, "The body works on sequences.");
+    if (readsWhatGrows(ctx, nbCarried))
+        return importUnrolled(ctx, nbCarried, "A value that each trip makes longer is read in the body.");
+    std::vector<std::optional<Grown>> const grown = grownValues(ctx, nbCarried);
+    auto const isGrown = [&](int i) { return grown[size_t(i)].has_value(); };
+    std::vector<size_t> places; // among the values that go from trip to trip, of which the first is its number
     ILoop& loop = addLoop(ctx, ctx.name());
     Carried carried(ctx, loop);
     std::vector<Value> inputs;
     inputs.emplace_back(addTripNumber(ctx, carried, 0));
     inputs.emplace_back(ctx.filled(1, DataType::kBOOL, Dims{0, {}}));
-    for (int i = 0; i < nbCarried; ++i)
+    size_t place = 1;
+    for (int i = 0; i < nbCarried; ++i) {
+        places.push_back(place);
+        if (isGrown(i)) {
+            inputs.push_back(grown[size_t(i)]->nothing(ctx));
+            continue;
+        }
         inputs.emplace_back(carried.add(plainTensor(ctx, ctx.input(2 + i))), ctx.input(2 + i).integers());
+        ++place;
+    }
     auto const outputs = ctx.importGraph("body", inputs);
     if (hasCount)
         ctx.added(loop.addTripLimit(ctx.asScalar(ctx.cast(ctx.tensor(0), DataType::kINT32)), TripLimit::kCOUNT));
@@ -107,13 +173,17 @@ void importLoop(ImportContext& ctx)
         ctx.fail("a loop without M whose condition is always true never ends");
     if (endsEarly) {
         ITensor& goOn = carried.add(ctx.asScalar(ctx.tensor(1)));
-        carried.setNext(size_t(nbCarried) + 1, ctx.asScalar(ctx.asTensor(outputs[0])), "the condition");
+        carried.setNext(place, ctx.asScalar(ctx.asTensor(outputs[0])), "the condition");
         ctx.added(loop.addTripLimit(goOn, TripLimit::kWHILE));
     }
     for (int i = 0; i < nbCarried; ++i) {
-        carried.setNext(size_t(i) + 1, plainTensor(ctx, outputs[size_t(1 + i)]), fmt::format("carried value {}", i));
+        ITensor& next = plainTensor(ctx, outputs[size_t(1 + i)]);
+        if (!isGrown(i))
+            carried.setNext(places[size_t(i)], next, fmt::format("carried value {}", i));
         if (ctx.wantsOutput(i))
-            ctx.setOutput(i, Value(carried.last(size_t(i) + 1), ctx.input(2 + i).integers()));
+            ctx.setOutput(i,
+                          Value(isGrown(i) ? grown[size_t(i)]->whole(ctx, loop, next) : carried.last(places[size_t(i)]),
+                                ctx.input(2 + i).integers()));
     }
     // As long as the number of trips, which the run decides where the condition may end the loop.
     for (int i = nbCarried; i < ctx.nbOutputs(); ++i)

@@ -53,6 +53,9 @@ void cases(CaseList& list)
         list.add(name + "_shared", a, {f32({2, 30, 1, 4}), f32({2, 30, 4}), most(9), scalar(0.4), scalar(0)});
         list.add(name + "_limit", with(format, 11), {f32({2, 700, 4}), f32({2, 700, 3}), most(20), scalar(0.2)});
         list.add(name + "_many", a, {f32({1, 1500, 4}), f32({1, 1500, 2}), most(100), scalar(0.5), scalar(2)});
+        for (int n : {63, 65, 256, 700}) // that stay, by whole blocks and tiles and others
+            list.add(fmt::format("{}_stay_{}", name, n), a, {f32({1, 900, 4}), f32({1, 900, 1}), most(n), scalar(0.8)});
+        list.add(name + "_below_zero", a, {f32({1, 90, 4}), f32({1, 90, 2}), most(70), scalar(-1)});
         list.add(name + "_half", a,
                  {input(DataType::kHalf, {2, 50, 4}), input(DataType::kHalf, {2, 50, 2}), most(9), scalar(0.4)});
     }

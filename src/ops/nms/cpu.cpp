@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Classes of batch items are shared out to the workers. Each sorts its candidates, and those that stay move to the front of
-// their list; rows are put in order at the end.
+// their list; rows are put in order at the end. A block of candidates at a time is compared with those that stay, a tile of
+// these after the other.
 #include <algorithm>
+#include <cstring>
 
 #include "base/element.h"
 #include "ops/nms/op.h"
@@ -34,6 +36,56 @@ bool overlapsMore(Box const& a, Box const& b, float limit)
         return limit < 0;
     return shared / (ofA + ofB - shared) > limit;
 }
+
+constexpr int64_t kBlock = 64, kTile = 256, kLanes = 4;
+using Lanes [[gnu::vector_size(4 * kLanes)]] = float;
+
+// Boxes side by side; those that are not there touch nothing.
+struct Tile
+{
+    Box box[kTile];
+    float left[kTile], low[kTile], right[kTile], high[kTile];
+
+    void clear() { std::memset(this, 0, sizeof *this); }
+    void set(int64_t i, Box const& b)
+    {
+        box[i] = b;
+        left[i] = b.left;
+        low[i] = b.low;
+        right[i] = b.right;
+        high[i] = b.high;
+    }
+    // Whether one of the first `count` overlaps more.
+    bool covers(int64_t count, Box const& b, float limit) const
+    {
+        for (int64_t i = 0; i < count; i += kLanes)
+            if (limit < 0 || touches(i, b))
+                for (int64_t k = i; k < std::min(i + kLanes, count); ++k)
+                    if (overlapsMore(box[k], b, limit))
+                        return true;
+        return false;
+    }
+
+private:
+    static Lanes load(float const* x)
+    {
+        Lanes v;
+        std::memcpy(&v, x, sizeof v);
+        return v;
+    }
+    // Most boxes are apart.
+    bool touches(int64_t i, Box const& b) const
+    {
+        Lanes const zero{}, r = zero + b.right, l = zero + b.left, h = zero + b.high, w = zero + b.low;
+        Lanes const aRight = load(right + i), aLeft = load(left + i), aHigh = load(high + i), aLow = load(low + i);
+        Lanes const width = (r < aRight ? r : aRight) - (l > aLeft ? l : aLeft),
+                    height = (h < aHigh ? h : aHigh) - (w > aLow ? w : aLow);
+        auto const both = (width > zero) & (height > zero);
+        int64_t any[2];
+        std::memcpy(any, &both, sizeof any);
+        return (any[0] | any[1]) != 0;
+    }
+};
 
 struct Row
 {
@@ -100,13 +152,36 @@ private:
         int32_t* list = lists_ + group * count_;
         int32_t stay = 0;
         if (most_ > 0)
-            for (int64_t i = 0, n = sorted(group, list); i < n && stay < most_; ++i) {
-                Box const box = boxOf(group, list[i]);
-                auto covers = [&](int32_t other) { return overlapsMore(boxOf(group, other), box, overlap_); };
-                if (std::none_of(list, list + stay, covers))
-                    list[stay++] = list[i];
-            }
+            for (int64_t i = 0, n = sorted(group, list); i < n && stay < most_; i += kBlock)
+                stay = suppressBlock(group, list, i, std::min(kBlock, n - i), stay);
         sizes_[group] = stay;
+    }
+
+    // Candidates [first, first + count) of the list, of which `stay` before them stay; how many do then.
+    int32_t suppressBlock(int64_t group, int32_t* list, int64_t first, int64_t count, int32_t stay) const
+    {
+        Box box[kBlock];
+        bool isCovered[kBlock] = {};
+        for (int64_t i = 0; i < count; ++i)
+            box[i] = boxOf(group, list[first + i]);
+        Tile tile;
+        for (int64_t begin = 0; begin < stay; begin += kTile) {
+            int64_t const some = std::min<int64_t>(kTile, stay - begin);
+            tile.clear();
+            for (int64_t k = 0; k < some; ++k)
+                tile.set(k, boxOf(group, list[begin + k]));
+            for (int64_t i = 0; i < count; ++i)
+                isCovered[i] = isCovered[i] || tile.covers(some, box[i], overlap_);
+        }
+        tile.clear();
+        int64_t own = 0; // of the block
+        for (int64_t i = 0; i < count && stay < most_; ++i) {
+            if (isCovered[i] || tile.covers(own, box[i], overlap_))
+                continue;
+            tile.set(own++, box[i]);
+            list[stay++] = list[first + i];
+        }
+        return stay;
     }
 
     Row* writeRows(int64_t n, Row* row) const

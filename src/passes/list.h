@@ -19,7 +19,8 @@ std::remove_pointer_t<Run> removeDead, dropExpansions, rowsToCacheUpdate, window
     mergeUnrolledProducts, mergeConvolutions, joinFunctions, sumIntoScatter, fuseActivation, fuseEpilogue,
     multiplyByReciprocals, fusePointwise, fuseExpandedDepthwise, copyConstantActivations, fuseGate, fuseNormMatmul,
     fuseMatmulNorm, fuseResultQuantization, moveQuantization, keepIntegerWeights, quantizeRanges, fuseQuantization,
-    fuseByteTables, lowerPrecision, shareNodes, shareConstants, gatherToReshape, sequencesAsImages;
+    fuseByteTables, lowerPrecision, shareNodes, shareConstants, gatherToReshape, scatterToConcatenation,
+    sequencesAsImages;
 
 // Of quantize_ranges: whether the user has decided.
 bool wantsIntegers(ir::Graph const& g, PassContext const& ctx);

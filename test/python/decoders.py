@@ -126,7 +126,13 @@ class Spec:
         self.past = [f"{i}.{kind}" for i in range(LAYERS) for kind in ("key", "value")]
         self.names = "past_key_values.{}", "present.{}"
         self.padded, self.branch, self.mask_type = True, None, np.int64  # branch: use_cache_branch is an input
+        self.shapes = {}  # of a key and a value, (heads, size), where they differ
         vars(self).update(more)
+
+    def cache(self, name, rows, length):
+        """The shape of a cache."""
+        heads, size = self.shapes.get(name.split(".")[-1], (self.heads, self.size))
+        return (rows, heads, length, size)
 
 
 # ---- torch, optimum: caches grow by Concat

@@ -10,13 +10,14 @@ onnx = pytest.importorskip("onnx")
 ort = pytest.importorskip("onnxruntime")
 import decoders  # noqa: E402
 import exported_decoders  # noqa: E402
+import latent_decoders  # noqa: E402
 import tensorrt as trt  # noqa: E402
 from onnx_attention_models import engine_of, held  # noqa: E402
 from onnx_microsoft_attention_test import todays  # noqa: E402
 from small import run  # noqa: E402
 
 STEPS, LONGEST = 12, 24
-FORMS = {**decoders.FORMS, **exported_decoders.FORMS}
+FORMS = {**decoders.FORMS, **exported_decoders.FORMS, **latent_decoders.FORMS}
 
 
 def feed_of(spec, ids, mask, past, encoder):
@@ -37,7 +38,7 @@ def feed_of(spec, ids, mask, past, encoder):
 def empty(spec, batch, past):
     """Caches of this length; those of an encoder's keys have its own."""
     length = {n: spec.encoder if ".encoder." in n else spec.capacity or past for n in spec.past}
-    return {n: np.zeros((batch, spec.heads, k, spec.size), np.float32) for n, k in length.items()}
+    return {n: np.zeros(spec.cache(n, batch, k), np.float32) for n, k in length.items()}
 
 
 def generate(spec, step, ids, mask, encoder, past):

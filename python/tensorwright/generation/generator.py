@@ -154,8 +154,7 @@ class Generator:
         self._cache, self._turn, self._beams = cache, threading.Lock(), {}
 
     def __repr__(self):
-        kind = type(self.runs).__name__.lower()
-        return f"<tensorwright.Generator {self.name} on {self.model.device}: {self._plan.slots} sequences of {self.capacity} tokens, caches {kind}>"
+        return f"<tensorwright.Generator {self.name} on {self.model.device}: {self._plan.slots} sequences of {self.capacity} tokens, caches {self.runs.kind}>"
 
     def _words_that_never_come(self, vocabulary: int) -> sampling.Banned:
         """Of the model's configuration."""

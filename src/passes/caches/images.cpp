@@ -13,6 +13,7 @@
 #include "ops/fill/op.h"
 #include "ops/gather/op.h"
 #include "ops/identity/op.h"
+#include "ops/matrix_multiply/op.h"
 #include "ops/reduce/op.h"
 #include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
@@ -396,6 +397,16 @@ Result<void> Images::convert(ir::Node const& n)
     return {};
 }
 
+bool Images::isProductOfRows(ir::Node const& n) const
+{
+    using ops::matrix_multiply::MatrixOperation;
+    auto const& a = n.attrsAs<ops::matrix_multiply::Attrs>();
+    ir::Shape const& x = n.inputs[0]->shape;
+    if (n.inputs.size() != 2 || isLong(n.inputs[1]) || x.size() < 2 || a.connected || a.a == MatrixOperation::kVector)
+        return false;
+    return !names(x[x.size() - (a.a == MatrixOperation::kTranspose ? 2 : 1)], symbol_);
+}
+
 Result<void> Images::checkRows(ir::Node const& n)
 {
     for (Value const* v : n.outputs)
@@ -415,6 +426,8 @@ Result<void> Images::checkRows(ir::Node const& n)
     if (n.op == &ops::gather::def()) { // of a table by what is long; rows of what is long are others
         isKnown = !isLong(n.inputs[0]);
     }
+    if (n.op == &ops::matrix_multiply::def())
+        isKnown = isProductOfRows(n);
     if (!isKnown)
         return notUnderstood("it reads all rows of the caches, or what is as long as these");
     return {};

@@ -31,6 +31,11 @@ class Buffer:
         """Puts an array there, `at` elements from the start."""
         self.memory.write(self.address + at * self.dtype.itemsize, np.ascontiguousarray(array, self.dtype))
 
+    def row(self, index: int):
+        """One of the first dimension."""
+        size = self.nbytes // self.shape[0]
+        return self.memory.at(self.address + index * size, size).view(self.dtype).reshape(self.shape[1:])
+
     def read(self, shape=None):
         shape = self.shape if shape is None else shape
         return self.memory.at(self.address, self.dtype.itemsize * math.prod(shape)).view(self.dtype).reshape(shape)

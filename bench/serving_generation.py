@@ -216,7 +216,7 @@ def measure(options, folder):
     tokens = sum(len(r.came) for r in whole)
     peak = tokens / played["seconds"]
     row = {"model": options.shape, "device": generator.model.device, "slots": options.slots, "capacity": options.capacity, "chunk": options.chunk, "requests": options.requests, "arrivals": options.arrivals,
-           "caches": type(generator.runs).__name__, "load": options.load, "own_time": options.own_time, "mean_prompt": float(np.mean([len(r.prompt) for r in whole])), "mean_answer": tokens / len(whole), "peak": peak}
+           "caches": generator.runs.kind, "load": options.load, "own_time": options.own_time, "mean_prompt": float(np.mean([len(r.prompt) for r in whole])), "mean_answer": tokens / len(whole), "peak": peak}
     row["waste"] = {"of_room": float(played["waste"][0]), "of_capacity": float(played["waste"][1])}
     row |= {"peak_step_ms": 1e3 * float(played["steps"][:, 0].mean()), "peak_outside_ms": 1e3 * float(played["steps"][:, 1].mean())}
     firsts = alone(generator, whole, clock)

@@ -105,7 +105,7 @@ def compared(name, folder):
     cases = [(s, *theirs(model, s)) for s in sources(name)]
     for file in sorted(f for f in os.listdir(made) if f.endswith(".onnx") and not f.startswith("encoder")):
         generator = tensorwright.Generator(os.path.join(made, file), slots=4, capacity=PLACES, cache=False)
-        row = {"model": name, "file": file, "caches": type(generator.runs).__name__.lower(), "greedy": 0, "beams": 0, "score": 0.0}
+        row = {"model": name, "file": file, "caches": generator.runs.kind, "greedy": 0, "beams": 0, "score": 0.0}
         for source, greedy, beams, score in cases:
             got = generator.generate(source, max_new_tokens=128, do_sample=False, num_beams=1)
             found = generator.generate(source, max_new_tokens=24, do_sample=False, num_beams=4)

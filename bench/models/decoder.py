@@ -42,6 +42,7 @@ SHAPES = {
     "qwen2.5_0.5b": Shape(24, 896, 14, 2, 4864, 151936, bias=True),
     "tinyllama_1.1b": Shape(22, 2048, 32, 4, 5632, 32000, tied=False),
     "llama3.2_1b": Shape(16, 2048, 32, 8, 8192, 128256),
+    "smollm2_135m": Shape(30, 576, 9, 3, 1536, 49152),
     "gemma_like": Shape(6, 1024, 4, 1, 4096, 256000),  # heads of 256, one of keys, many tokens
     "small": Shape(4, 256, 8, 4, 768, 8192),
     "tiny": Shape(2, 64, 4, 2, 96, 211, bias=True),

@@ -20,7 +20,7 @@ std::remove_pointer_t<Run> removeDead, dropExpansions, rowsToCacheUpdate, window
     multiplyByReciprocals, fusePointwise, fuseExpandedDepthwise, copyConstantActivations, fuseGate, fuseNormMatmul,
     fuseMatmulNorm, fuseResultQuantization, moveQuantization, keepIntegerWeights, quantizeRanges, fuseQuantization,
     fuseByteTables, lowerPrecision, widenHalf, roundToHalf, shareNodes, shareConstants, gatherToReshape,
-    sequencesAsImages;
+    scatterToConcatenation, sequencesAsImages;
 
 // Of quantize_ranges: whether the user has decided.
 bool wantsIntegers(ir::Graph const& g, PassContext const& ctx);

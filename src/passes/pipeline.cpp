@@ -31,6 +31,7 @@ std::vector<Pass> const& pipeline()
         {"share_nodes", shareNodes, Form::kImported, Form::kImported, 1},
         {"simplify_shapes", simplifyShapes, Form::kImported, Form::kImported, 1},
         {"drop_expansions", dropExpansions, Form::kImported, Form::kImported, 1},
+        {"scatter_to_concatenation", scatterToConcatenation, Form::kImported, Form::kImported, 1},
         {"rows_to_cache_update", rowsToCacheUpdate, Form::kImported, Form::kImported, 1},
         {"window_scores", windowScores, Form::kImported, Form::kImported, 1},
         {"heads_apart", headsApart, Form::kImported, Form::kImported, 1},

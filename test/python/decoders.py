@@ -126,7 +126,13 @@ class Spec:
         self.past = [f"{i}.{kind}" for i in range(LAYERS) for kind in ("key", "value")]
         self.names = "past_key_values.{}", "present.{}"
         self.padded, self.branch, self.mask_type = True, None, np.int64  # branch: use_cache_branch is an input
+        self.shapes = {}  # of a key and a value, (heads, size), where they differ
         vars(self).update(more)
+
+    def cache(self, name, rows, length):
+        """The shape of a cache."""
+        heads, size = self.shapes.get(name.split(".")[-1], (self.heads, self.size))
+        return (rows, heads, length, size)
 
 
 # ---- torch, optimum: caches grow by Concat
@@ -561,6 +567,15 @@ def onnx_attention(opset):
     return Spec(g.bytes(), GROUPS, mask=False, padded=False, capacity=ROOM if fixed else 0)
 
 
+def sliding(spec):
+    """As GenAI's builder writes layers with a window today: their caches may be as short as that."""
+    model = onnx.load_from_string(spec.data)
+    first = next(n for n in model.graph.node if n.op_type == "GroupQueryAttention")
+    first.attribute.append(helper.make_attribute("sliding_window_cache", 1))
+    spec.standard, spec.data = spec.data, model.SerializeToString()
+    return spec
+
+
 FORMS = {
     "gpt2": gpt2,
     "llama": lambda: llama_like(2),
@@ -574,6 +589,7 @@ FORMS = {
     "genai_qwen": lambda: genai(21, bias=True, packed=True),
     "genai_phi": lambda: genai(22, bias=True, phi=True),
     "genai_mistral": lambda: genai(23, window=6),
+    "genai_sliding": lambda: sliding(genai(25, window=6)),
     "genai_rotary_apart": lambda: genai(24, separate_rotary=True),
     "multi_head": multi_head,
     "onnx23": lambda: onnx_attention(23),

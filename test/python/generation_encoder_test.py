@@ -43,11 +43,11 @@ def sources_of(kind, seed, *lengths):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("form", ["merged", "two", "none"])
-def test_greedy(kind, form, references, tmp_path):
+@pytest.mark.parametrize("form,pages", [("merged", None), ("merged", 0), ("two", None), ("two", 0), ("none", None)])
+def test_greedy(kind, form, pages, references, tmp_path):
     """More sources than slots, of several lengths; again in the same slots."""
-    generator = generator_of(tmp_path, kind, form)
-    assert type(generator.runs).__name__ == ("CrossedWhole" if form == "none" else "Crossed")
+    generator = generator_of(tmp_path, kind, form, options={"pages": pages})
+    assert generator.runs.kind == ("whole" if form == "none" else "paged" if pages is None and decoding.PAGED_BY_ITSELF else "growing")
     sources = sources_of(kind, 2, 9, 30, 1, 17, 4)
     wanted = [references[kind].greedy(s, 24) for s in sources]
     assert len({t for w in wanted for t in w}) > 8

@@ -14,6 +14,7 @@ import tensorwright  # noqa: E402
 import alibi_decoders  # noqa: E402
 import decoding  # noqa: E402
 import exported_decoders  # noqa: E402
+import latent_decoders  # noqa: E402
 
 # Places that those models have at most, prompt and new tokens.
 LONGEST, NEW = 24, 12
@@ -34,7 +35,7 @@ def reference(spec):
         if spec.capacity:
             feed |= {"lengths": np.array([len(tokens)]), "write_indices": np.array([0])}
         for name in spec.past:
-            feed[spec.names[0].format(name)] = np.zeros((1, spec.heads, spec.capacity, spec.size), np.float32)
+            feed[spec.names[0].format(name)] = np.zeros(spec.cache(name, 1, spec.capacity), np.float32)
         return session.run(["logits"], feed)[0][0, -1]
 
     return logits
@@ -72,6 +73,7 @@ def test_tokens(form, tmp_path):
 
 
 TODAY = {**exported_decoders.FORMS, **alibi_decoders.FORMS}
+LATENT = latent_decoders.FORMS
 
 
 @pytest.mark.parametrize("form", TODAY)
@@ -80,6 +82,21 @@ def test_tokens_of_todays_exporters(form, tmp_path):
     (tmp_path / "model.onnx").write_bytes(spec.data)
     generator, logits = tensorwright.Generator(tmp_path / "model.onnx", slots=3, capacity=32, chunk=5, cache=False), reference(spec)
     assert ("caches paged" in repr(generator)) == decoding.PAGED_BY_ITSELF
+    prompts = prompts_of(1, 5, 12, 1, 9, 2)
+    wanted = [greedy(logits, p, NEW) for p in prompts]
+    assert len({t for w in wanted for t in w}) > 3
+    assert [r.tokens for r in generator.generate(prompts, max_new_tokens=NEW)] == wanted
+
+
+@pytest.mark.parametrize("masked", [True, False])
+@pytest.mark.parametrize("form", LATENT)
+def test_latent_attention(form, masked, tmp_path):
+    """In pages where keys and values are kept, else each row in its place; also without a mask, which Transformers' exporter leaves out."""
+    spec = LATENT[form](masked=masked)
+    (tmp_path / "model.onnx").write_bytes(spec.data)
+    generator, logits = tensorwright.Generator(tmp_path / "model.onnx", slots=3, capacity=32, chunk=5, cache=False), reference(spec)
+    if decoding.PAGED_BY_ITSELF:
+        assert generator.runs.kind == ("paged" if form == "kept" else "slots") and generator.interface.index == "kv_lengths"
     prompts = prompts_of(1, 5, 12, 1, 9, 2)
     wanted = [greedy(logits, p, NEW) for p in prompts]
     assert len({t for w in wanted for t in w}) > 3

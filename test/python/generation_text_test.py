@@ -238,10 +238,50 @@ def test_files(path, model, tmp_path):
     (genai / "genai_config.json").write_text(json.dumps(config))
     with pytest.raises(FileNotFoundError):
         files_of(genai)
+    config["model"]["decoder"] = {"pipeline": [{"embeds": {"filename": "a.onnx"}}]}
+    (genai / "genai_config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match="the decoder is a pipeline of several files; one, model.decoder.filename, is expected"):
+        files_of(genai)
     with pytest.raises(FileNotFoundError, match="there is no model"):
         files_of(tmp_path / "none")
     with pytest.raises(FileNotFoundError, match="no ONNX file"):
         files_of(tmp_path)
+
+
+def test_files_in_parts_of_folders(tmp_path):
+    """A quantized one alone in `onnx`, by the folder and by itself; Olive's `model`."""
+    web, olive = tmp_path / "web", tmp_path / "olive"
+    (web / "onnx").mkdir(parents=True)
+    (web / "onnx" / "model_q4.onnx").write_bytes(b"x")
+    (web / "generation_config.json").write_text('{"top_k": 3}')
+    for given in (web, web / "onnx" / "model_q4.onnx"):
+        found = files_of(given)
+        assert found.onnx == str(web / "onnx" / "model_q4.onnx") and found.folder == str(web) and found.generation == {"top_k": 3}
+    (web / "onnx" / "model_fp16.onnx").write_bytes(b"x")
+    with pytest.raises(FileNotFoundError, match="several ONNX files: onnx/model_fp16.onnx, onnx/model_q4.onnx"):
+        files_of(web)
+    (web / "onnx" / "config.json").write_text("{}")
+    assert files_of(web / "onnx" / "model_q4.onnx").folder == str(web / "onnx")
+    (olive / "model").mkdir(parents=True)
+    (olive / "model" / "model.onnx").write_bytes(b"x")
+    (olive / "model" / "genai_config.json").write_text('{"model": {"eos_token_id": 9, "decoder": {"filename": "model.onnx"}}}')
+    assert files_of(olive).ends() == 9 and files_of(olive).onnx == str(olive / "model" / "model.onnx")
+
+
+def test_tokens_that_were_added(model, tmp_path):
+    """Some that the model does not have, as a padding that somebody needed: texts with them are refused, others are not."""
+    path = folder(tmp_path / "m", model)
+    said = json.loads((path / "tokenizer.json").read_text())
+    said["added_tokens"] = [{"id": 40 + i, "content": t, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True} for i, t in enumerate(("<pad>", "<more>"))]
+    (path / "tokenizer.json").write_text(json.dumps(said))
+    generator = tensorwright.Generator(path, slots=3, capacity=96)
+    assert generator.generate("hello", max_new_tokens=9).tokens == model.greedy(ids("hello"), 9, generator.ends)
+    with pytest.raises(ValueError, match="the prompt has the token 4. .allowed: 0 to 39"):
+        generator.generate("hello<more>")
+    said["model"]["vocab"]["wrong"] = 42
+    (path / "tokenizer.json").write_text(json.dumps(said))
+    with pytest.raises(ValueError, match="it is the tokenizer of another model"):
+        tensorwright.Generator(path, slots=3, capacity=96)
 
 
 @pytest.mark.parametrize("name, content, says", [

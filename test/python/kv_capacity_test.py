@@ -15,6 +15,7 @@ onnxruntime = pytest.importorskip("onnxruntime")
 decoders = pytest.importorskip("decoders", reason="SKIP: there is no decoders.py, which writes the forms of exporters")
 import alibi_decoders  # noqa: E402
 import exported_decoders  # noqa: E402
+import latent_decoders  # noqa: E402
 
 from tensorwright._model import Logger  # noqa: E402
 
@@ -95,7 +96,7 @@ def check(spec, engine, random, lengths, new, padded, in_place=True, batch=None)
     pairs = {spec.names[0].format(p): spec.names[1].format(p) for p in spec.past}
     growing = {i: o for i, o in pairs.items() if ".encoder." not in i}
     numbers = (lambda s: random.integers(-90, 91, s)) if kind == np.int8 else random.standard_normal
-    caches = {i: numbers((rows, spec.heads, CAPACITY if i in growing else spec.encoder, spec.size)).astype(kind) for i in pairs}
+    caches = {i: numbers(spec.cache(i, rows, CAPACITY if i in growing else spec.encoder)).astype(kind) for i in pairs}
     rows_first = getattr(spec, "rows_first", False)
     turned = lambda x: np.ascontiguousarray(x.swapaxes(1, 2)) if rows_first else x  # noqa: E731
     feed = {"input_ids": ids, LENGTHS: np.array(lengths, np.int32), **{i: turned(c) for i, c in caches.items()}}
@@ -127,7 +128,7 @@ def check(spec, engine, random, lengths, new, padded, in_place=True, batch=None)
             assert np.array_equal(turned(out[o])[b, :, n + new :], before[i][b, :, n + new :])  # nothing else is written
 
 
-FORMS = {**decoders.FORMS, **exported_decoders.FORMS, **alibi_decoders.FORMS}
+FORMS = {**decoders.FORMS, **exported_decoders.FORMS, **alibi_decoders.FORMS, **latent_decoders.FORMS}
 GROWING = [f for f in FORMS if f not in ("t5", "onnx24")]  # t5: kv_merged_test.py
 
 

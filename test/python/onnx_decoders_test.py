@@ -10,13 +10,14 @@ onnx = pytest.importorskip("onnx")
 ort = pytest.importorskip("onnxruntime")
 import decoders  # noqa: E402
 import exported_decoders  # noqa: E402
+import latent_decoders  # noqa: E402
 import tensorrt as trt  # noqa: E402
 from onnx_attention_models import engine_of, held  # noqa: E402
 from onnx_microsoft_attention_test import todays  # noqa: E402
 from small import run  # noqa: E402
 
 STEPS, LONGEST = 12, 24
-FORMS = {**decoders.FORMS, **exported_decoders.FORMS}
+FORMS = {**decoders.FORMS, **exported_decoders.FORMS, **latent_decoders.FORMS}
 
 
 def feed_of(spec, ids, mask, past, encoder):
@@ -37,7 +38,7 @@ def feed_of(spec, ids, mask, past, encoder):
 def empty(spec, batch, past):
     """Caches of this length; those of an encoder's keys have its own."""
     length = {n: spec.encoder if ".encoder." in n else spec.capacity or past for n in spec.past}
-    return {n: np.zeros((batch, spec.heads, k, spec.size), np.float32) for n, k in length.items()}
+    return {n: np.zeros(spec.cache(n, batch, k), np.float32) for n, k in length.items()}
 
 
 def generate(spec, step, ids, mask, encoder, past):
@@ -99,7 +100,7 @@ def kinds_of(engine):
 @pytest.mark.parametrize("form", FORMS)
 def test_tokens(form):
     spec = FORMS[form]()
-    engine, reference = engine_for(spec), runtime(spec.data)
+    engine, reference = engine_for(spec), runtime(getattr(spec, "standard", spec.data))
     if form not in ("t5", "gemma"):  # inside of a conditional, and capped scores
         assert "CudaSoftMax" not in kinds_of(engine), "each attention is one layer, whatever the lengths are"
     context = engine.create_execution_context()
@@ -116,10 +117,25 @@ def test_tokens(form):
 def test_tokens_in_half(form):
     """Weights stay FLOAT16."""
     spec = FORMS[form]()
+    reference = runtime(decoders.in_half(getattr(spec, "standard", spec.data)))
     spec.data = decoders.in_half(spec.data)
-    engine, reference = engine_for(spec, halves), runtime(spec.data)
+    engine = engine_for(spec, halves)
     context, given = engine.create_execution_context(), prompts(spec, 2, 2)
     _, want = generate(spec, lambda feed: reference(halves(feed)), *given)
     _, logits = generate(spec, lambda feed: run(engine, context, **held(halves(feed))), *given)
     assert logits.dtype == np.float16
     np.testing.assert_allclose(logits[:, 0].astype(np.float32), want[:, 0].astype(np.float32), atol=2e-2, err_msg=form)  # later ones may be of other tokens
+
+
+def test_caches_as_short_as_a_window():
+    """What slides out of them cannot be told from what is there."""
+    spec = decoders.FORMS["genai_sliding"]()
+    model = onnx.load_from_string(spec.data)
+    for value in (*model.graph.input, *model.graph.output):
+        if "past" in value.name or "present" in value.name:
+            value.type.tensor_type.shape.dim[2].dim_value = 6
+    logger = trt.Logger(trt.Logger.INTERNAL_ERROR)
+    network = trt.Builder(logger).create_network(1)
+    parser = trt.OnnxParser(network, logger)
+    assert not parser.parse(model.SerializeToString())
+    assert "sliding_window_cache with caches of 6 rows, no more than the window of 6, cannot be imported" in parser.get_error(0).desc()

@@ -9,9 +9,13 @@ import tensorrt as trt
 from .. import _memory
 from .._model import Model
 from . import build
+from .rules import forced
 from .runs import Runs
 from .sampling import Banned
 from .settings import Settings
+
+# Columns of the numbers that BeamStep reads: the least length, and the size of n-grams that come once.
+_LEAST, _NGRAM = 1, 3
 
 
 def engine(vocabulary: int, beams: int, ends: int, banned: int, plan: build.Plan, cache) -> Model:
@@ -78,6 +82,11 @@ def search(
     logits = np.repeat(runs.first.read(), beams, 0)
     while True:
         words = {"banned": banned.of(length == len(prompt), 1)} if banned.length else {}
+        last = forced(settings, len(prompt), length)
+        if last is not None:  # whatever other rules say of it
+            logits = np.where(np.arange(logits.shape[1]) == last, 0, -np.inf) + np.zeros((beams, 1))
+            fixed["ints"][0, [_LEAST, _NGRAM]] = 0
+            words = {name: np.full_like(array, -1) for name, array in words.items()}
         got = step.run({"logits": logits.astype(np.float32), **state, **fixed, **words})
         state = {name: got[f"new_{name}"] for name in state}
         if state["done"][0]:

@@ -39,7 +39,8 @@ class Plan:
     of a prompt that go in at a time; capacity: tokens of a sequence at most; limit: of past and new ones together, where the model has one (a
     triangle of constants, say); 0: none; sources: the least and the most that an encoder gives; first: the engine makes the caches that
     another one has; blocks: of caches in pages, 0: there are none; wanted:
-    pages are asked for, also where there is no fast kernel for them."""
+    pages are asked for, also where there is no fast kernel for them; capped: caches that get longer in the model have room for `capacity` tokens from the
+    beginning, and each row has its own length."""
 
     in_place: bool
     slots: int
@@ -52,6 +53,7 @@ class Plan:
     first: bool = False
     blocks: int = 0
     wanted: bool = False
+    capped: bool = False
 
     @property
     def rows(self) -> int:
@@ -97,7 +99,7 @@ def kept(source, options, plan: Plan, cache, progress, build) -> Model:
     """The engine that build(logger) makes the plan of, or that was made before of the same source and options. Its weights stay in the file
     as long as it lives, so that processes share them."""
     path = _plans.place(cache, _plans.key(source, {**options, "made by": _made_by()})) if cache else None
-    refusal = f"{path}.refused" if path and plan.blocks else None
+    refusal = f"{path}.refused" if path and (plan.blocks or plan.capped) else None
     if refusal and os.path.exists(refusal):
         with open(refusal, encoding="utf-8") as file:
             raise RuntimeError(file.read())
@@ -204,7 +206,8 @@ def _keep_outputs(network, names: set) -> None:
 
 def _build(path: str, plan: Plan, config: dict, logger: Logger, static: bool = False) -> bytes:
     """static: the caches are of a fixed length, and are written where all sequences are as long; now each has its own length."""
-    sizes = {"TENSORWRIGHT_KV_CAPACITY": str(plan.rows)} if plan.blocks or static else {}
+    rows = plan.capacity if plan.capped else plan.rows if plan.blocks or static else 0
+    sizes = {"TENSORWRIGHT_KV_CAPACITY": str(rows)} if rows else {}
     pages = {"TENSORWRIGHT_KV_PAGES": str(plan.blocks)} if plan.blocks else {}
     with _memory.chosen(plan.device, **sizes, **pages):
         builder, network, settings, _ = _imported(path, logger)
@@ -216,17 +219,13 @@ def _build(path: str, plan: Plan, config: dict, logger: Logger, static: bool = F
         grows = bool(found.caches) and _grows(network, found)
         if not plan.first:
             _keep_outputs(network, {found.logits, *(c.present for c in (*found.caches, *found.crosses))})
-        if plan.blocks:
-            if not found.caches or found.crossed or found.order:
-                raise RuntimeError("only caches of a decoder alone can be in pages")
-            kind = found.tensors[found.caches[0].past].dtype
-            if not plan.wanted and kind not in ((trt.float32, trt.int8) if plan.device == "cpu" else (trt.float16,)):
-                raise RuntimeError(f"there is no fast kernel for pages of {kind} on {plan.device}")
+        if plan.blocks or plan.capped:
+            _check_kept(found, plan, grows)
         if plan.blocks or static:
             if not grows:
                 found = _fixed(network, found, plan.rows, config)
         # Without a mask what a cache holds beyond a sequence would count.
-        if not plan.blocks and plan.in_place and grows and found.mask and not found.order:
+        if not plan.blocks and not plan.capped and plan.in_place and grows and found.mask and not found.order:
             _graft(network, found)
             found = interface_of(tensors_of_network(network), config)
         _last_logits(network, found)
@@ -236,14 +235,23 @@ def _build(path: str, plan: Plan, config: dict, logger: Logger, static: bool = F
         return _serialized(builder, network, settings, logger)
 
 
+def _check_kept(found: Interface, plan: Plan, grows: bool) -> None:
+    """Refuses what cannot be rebuilt for caches in pages, or of a capacity, or is better off without."""
+    if not found.caches or (plan.capped and not grows) or (found.crossed or found.order) and not plan.sources[1]:
+        raise RuntimeError("no caches of a decoder get longer, or they do for all sequences alike")
+    kind = found.tensors[found.caches[0].past].dtype
+    if not plan.wanted and kind not in ((trt.float32, trt.int8) if plan.device == "cpu" else (trt.float16,)):
+        raise RuntimeError(f"there is no fast kernel for such caches of {kind} on {plan.device}")
+
+
 def profiles(found: Interface, plan: Plan, grows: bool) -> list[list[dict]]:
     """Of steps by one token, of prompts, and of steps of a single row where there are several: three dicts of shapes each."""
     sources = (plan.sources[0], min(max(USUAL, plan.sources[0]), plan.sources[1]), plan.sources[1])
     if not found.caches:
         most = plan.chunk if plan.first else plan.capacity
         return [[found.shapes(1, n, 0, grows, s) for n, s in zip((1, 1 if plan.first else min(USUAL, most), most), sources)]]
-    alone = grows and not found.grafted and not plan.blocks  # each sequence has its own caches
-    rows = 1 if alone or found.batch == 1 else plan.slots
+    alone = grows and not found.grafted and not plan.blocks and not plan.capped  # each sequence has its own caches
+    rows = 1 if alone or found.batch == 1 or found.crossed else plan.slots
     fixed = found.caches[0].capacity
 
     def pasts(most):

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._model import Model
 from .interface import Cache, Interface, interface_of, presents_of, source_of, tensors_of_engine
+from .pages import Paged
 from .runs import Buffer, Context, Growing, Whole
 
 
@@ -24,6 +25,12 @@ class Encoder:
         self.shape = (1, *shapes[2][1:]) if self.source.features else None
         self.most = 0 if self.source.features else shapes[2][1]
         self.states = tuple(self._given(np.zeros((1, *shapes[i][1:])))[1] for i in (0, 2))
+
+    def any_source(self):
+        """A source that can be read."""
+        if self.shape:
+            return np.random.default_rng(0).standard_normal(self.shape)
+        return [int(t) for t in np.random.default_rng(0).integers(0, 2, min(5, self.most))]
 
     def _given(self, array) -> tuple[int, ...]:
         """Puts a source in; the shape of its states."""
@@ -100,7 +107,7 @@ class CrossedWhole(_Sourced, Whole):
     """Decoders without caches."""
 
 
-class Crossed(_Sourced, Growing):
+class _Crosses(_Sourced):
     """Decoders with caches. first: the engine for tokens without a past, where that of steps cannot read them; config: as of interface_of()."""
 
     def __init__(self, model: Model, found: Interface, plan, encoder: Encoder, first: Model | None, config: dict):
@@ -111,9 +118,6 @@ class Crossed(_Sourced, Growing):
         for cache in (*found.caches, *found.crosses):
             if not made.intersection(presents_of(cache.past)):
                 raise ValueError(f"no output of the decoder for first tokens is what input {cache.past!r} begins with")
-        largest = [math.prod(self._cross_shape(c, plan.sources[1])) for c in found.crosses if c.present]
-        # Where the engine of steps gives keys and values of the source again, or something in their place.
-        self._nowhere = Buffer(self.memory, (max(largest),), np.float32) if largest else None
 
     @staticmethod
     def _cross_shape(cache: Cache, count: int) -> tuple[int, ...]:
@@ -124,10 +128,9 @@ class Crossed(_Sourced, Growing):
             return self._first.model._dtypes[self._first_found.states]
         return super()._states_type()
 
-    def _run(self, context, slot, tokens, at, logits, found=None):
-        if not at and self._first:
-            context, found = self._first, self._first_found
-        super()._run(context, slot, tokens, at, logits, found)
+    def _cross_outputs(self, made: bool, buffers: list[Buffer]):
+        """Where keys and values of the source come out, of each cross. made: they are made by this run."""
+        return buffers
 
     def _feed_source(self, context, found, slot):
         super()._feed_source(context, found, slot)
@@ -137,8 +140,65 @@ class Crossed(_Sourced, Growing):
             read.crosses = [
                 Buffer(self.memory, self._cross_shape(c, read.count), self.model._dtypes[c.past]) for c in self.found.crosses
             ]
-        for cache, buffer in zip(self.found.crosses, read.crosses):
+        outputs = self._cross_outputs(made, read.crosses)
+        for cache, buffer, output in zip(self.found.crosses, read.crosses, outputs):
             if cache.past in found.tensors:
                 context.bind(cache.past, buffer.address, buffer.shape)
             for present in (n for n in presents_of(cache.past) if n in found.tensors):
-                context.bind(present, buffer.address if made else self._nowhere.address)
+                context.bind(present, output.address)
+
+
+class Crossed(_Crosses, Growing):
+    """Caches that get longer."""
+
+    def __init__(self, model, found, plan, encoder, first, config):
+        super().__init__(model, found, plan, encoder, first, config)
+        largest = [math.prod(self._cross_shape(c, plan.sources[1])) for c in found.crosses if c.present]
+        # Where the engine of steps gives keys and values of the source again, or something in their place.
+        self._nowhere = Buffer(self.memory, (max(largest),), np.float32) if largest else None
+
+    def _cross_outputs(self, made, buffers):
+        return buffers if made else [self._nowhere] * len(buffers)
+
+    def _run(self, context, slot, tokens, at, logits, found=None):
+        if not at and self._first:
+            context, found = self._first, self._first_found
+        super()._run(context, slot, tokens, at, logits, found)
+
+
+class CrossedPages(_Crosses, Paged):
+    """Caches in blocks. What the engine of steps gives of the source again is where it was."""
+
+    def _run_one(self, context, slot, tokens, at, logits):
+        """A run of one row, whose first tokens the other engine reads."""
+        self._feed_source(context, self.found, slot)
+        self._run(context, self._pages[slot : slot + 1], [at], np.array([tokens]), logits, branch=at > 0)
+
+    def _read_first(self, slot, tokens):
+        """The first tokens, by the engine that has no past; their keys and values go into blocks."""
+        found, context, new = self._first_found, self._first, len(tokens)
+        self._feed(context, np.array([tokens]), [0], new, np.ones((1, new)), found=found)
+        self._feed_source(context, found, slot)
+        made = []
+        for cache in self.found.caches:
+            made.append(Buffer(self.memory, (1, cache.heads, new, cache.head), self.model._dtypes[cache.past]))
+            context.bind(next(n for n in presents_of(cache.past) if n in found.tensors), made[-1].address)
+        context.bind(found.logits, self.first.address)
+        context.run()
+        for new_rows, buffer in zip(made, self._caches):
+            self._put(slot, new_rows, buffer)
+
+    def prefill(self, slot, tokens, at):
+        self._keep(slot, at)
+        self._own(slot, at, len(tokens))
+        if not at and self._first:
+            self._read_first(slot, tokens)
+        else:
+            self._run_one(self._prompt, slot, tokens, at, self.first.address)
+
+    def step(self, begin, tokens, lengths):
+        size = self.logits.nbytes // self.plan.slots
+        for row, (token, length) in enumerate(zip(tokens, lengths)):
+            if token >= 0:
+                self._own(begin + row, int(length), 1)
+                self._run_one(self._step, begin + row, [int(token)], int(length), self.logits.address + row * size)

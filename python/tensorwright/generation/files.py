@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 _NAMES = ("model.onnx", "decoder_model_merged.onnx", "decoder_with_past_model.onnx", "decoder_model.onnx", "decode.onnx")
 _POSITIONS = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "context_length", "seq_length")
 _LARGEST = 64 << 20
+_JSON = ("config.json", "generation_config.json", "genai_config.json", "tokenizer_config.json")
 
 
 @dataclass
@@ -64,9 +65,13 @@ def files_of(model: str | os.PathLike) -> Files:
     """The files of a folder, or of an ONNX file and its folder."""
     path = os.path.abspath(os.fspath(model))
     if os.path.isfile(path):
-        found = Files(path, os.path.dirname(path))
+        folder = os.path.dirname(path)
+        above = os.path.dirname(folder)
+        in_part = os.path.basename(folder) == "onnx" and not _has_json(folder) and _has_json(above)
+        found = Files(path, above if in_part else folder)
     elif os.path.isdir(path):
-        found = Files("", path)
+        inner = os.path.join(path, "model")  # Olive's
+        found = Files("", inner if not _has_json(path) and _has_json(inner) else path)
     else:
         raise FileNotFoundError(f"there is no model {path}")
     found.config = _json(found.folder, "config.json")
@@ -76,9 +81,13 @@ def files_of(model: str | os.PathLike) -> Files:
     found.config = {**inner, **found.config} if isinstance(inner, dict) else found.config
     _add_genai(found)
     if not found.onnx:
-        found.onnx = _onnx_in(path)
+        found.onnx = _onnx_in(found.folder)
     _add_encoder(found)
     return found
+
+
+def _has_json(folder: str) -> bool:
+    return any(os.path.isfile(os.path.join(folder, name)) for name in _JSON)
 
 
 def _add_encoder(found: Files) -> None:
@@ -98,16 +107,18 @@ def _add_encoder(found: Files) -> None:
 
 
 def _onnx_in(folder: str) -> str:
-    for place in (folder, os.path.join(folder, "onnx")):
+    places = [p for p in (folder, os.path.join(folder, "onnx")) if os.path.isdir(p)]
+    for place in places:
         for name in _NAMES:
             if os.path.isfile(os.path.join(place, name)):
                 return os.path.join(place, name)
-    names = sorted(n for n in os.listdir(folder) if n.endswith(".onnx"))
+    found = [os.path.join(p, n) for p in places for n in sorted(os.listdir(p)) if n.endswith(".onnx")]
+    names = [os.path.relpath(p, folder) for p in found]
     if len(names) != 1:
         raise FileNotFoundError(
             f"{folder} has {'several ONNX files: ' + ', '.join(names) if names else 'no ONNX file'}; one called {_NAMES[0]} is expected, or name the file"
         )
-    return os.path.join(folder, names[0])
+    return found[0]
 
 
 def _json(folder: str, name: str) -> dict:
@@ -130,6 +141,8 @@ def _add_genai(found: Files) -> None:
     genai = _json(found.folder, "genai_config.json")
     model = genai.get("model") if isinstance(genai.get("model"), dict) else {}
     decoder = model.get("decoder") if isinstance(model.get("decoder"), dict) else {}
+    if isinstance(decoder.get("pipeline"), list):
+        raise ValueError(f"{found.folder}: genai_config.json says that the decoder is a pipeline of several files; one, model.decoder.filename, is expected")
     search = genai.get("search") if isinstance(genai.get("search"), dict) else {}
     name = decoder.get("filename")
     if (

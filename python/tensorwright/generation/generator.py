@@ -17,6 +17,7 @@ from . import beams, build, sampling
 from .chat import messages_of, special_of, template_of
 from .files import files_of
 from .loading import USUAL_CAPACITY, Loading
+from .rules import ngrams
 from .scheduler import Piece, Scheduler, Sequence
 from .settings import Settings, ids_of, settings_of
 from .text import Tokenizer
@@ -127,7 +128,7 @@ class Generator:
             most = capacity
         elif capacity > most:
             raise ValueError(f"capacity: {capacity} tokens, the model was made for {most}")
-        settings_of({}, self.files.generation, os.path.join(self.files.folder, "generation_config.json"))
+        settings_of({}, self.files.generation, os.path.join(self.files.folder, "generation_config.json"), chosen=False)
         if slots * capacity >= 2**31:
             raise ValueError(f"{slots} slots of {capacity} tokens: their product has to be less than 2147483648")
         # The last eighth of what the model was made for is read token by token.
@@ -154,8 +155,7 @@ class Generator:
         self._cache, self._turn, self._beams = cache, threading.Lock(), {}
 
     def __repr__(self):
-        kind = type(self.runs).__name__.lower()
-        return f"<tensorwright.Generator {self.name} on {self.model.device}: {self._plan.slots} sequences of {self.capacity} tokens, caches {kind}>"
+        return f"<tensorwright.Generator {self.name} on {self.model.device}: {self._plan.slots} sequences of {self.capacity} tokens, caches {self.runs.kind}>"
 
     def _words_that_never_come(self, vocabulary: int) -> sampling.Banned:
         """Of the model's configuration."""
@@ -164,7 +164,8 @@ class Generator:
             raise ValueError("bad_words_ids: a list of at most 1024 lists of ids is expected")
         words = [ids_of("bad_words_ids", w) for w in words]
         single, first = (ids_of(n, self.files.said(n)) for n in ("suppress_tokens", "begin_suppress_tokens"))
-        words = [w for w in words if w] + [(t,) for t in single]
+        # An end by itself is no bad word, though it may be suppressed.
+        words = [w for w in words if w and not (len(w) == 1 and w[0] in self.ends)] + [(t,) for t in single]
         for token in (*first, *(t for w in words for t in w)):
             if token >= vocabulary:
                 raise ValueError(f"words that never come: {token} is no token (the model has {vocabulary})")
@@ -186,9 +187,10 @@ class Generator:
     def settings(self, given: dict) -> Settings:
         """The Settings of arguments by name, over those of the model."""
         result = settings_of(given, self.files.generation, os.path.join(self.files.folder, "generation_config.json"))
-        for token in result.stop_token_ids:
-            if token >= self.interface.vocabulary:
-                raise ValueError(f"stop_token_ids: {token} is no token (the model has {self.interface.vocabulary})")
+        for name in ("stop_token_ids", "forced_eos_token_id"):
+            wrong = next((t for t in getattr(result, name) if t >= self.interface.vocabulary), None)
+            if wrong is not None:
+                raise ValueError(f"{name}: {wrong} is no token (the model has {self.interface.vocabulary})")
         if result.stop and not self.tokenizer:
             raise ValueError(
                 f"stop: texts need a tokenizer, and there is no tokenizer.json in {self.files.folder}; say stop_token_ids"
@@ -254,6 +256,12 @@ class Generator:
         if wrong is not None:
             raise ValueError(f"{where} has the token {wrong} (allowed: 0 to {vocabulary - 1})")
 
+    def _check_room(self, prompt, settings: Settings) -> None:
+        """Refuses a prompt that is as long as sequences may be."""
+        count = len(self.starts(settings)) if self.encoder else len(prompt)
+        if settings.limit(count) <= count:
+            raise ValueError(f"the prompt has {count} tokens, and max_length is {settings.max_length}; say max_new_tokens, or a larger max_length")
+
     # What is done.
 
     def submit(self, sequence: Sequence) -> None:
@@ -289,7 +297,9 @@ class Generator:
         chosen = self.settings(settings)
         if chosen.num_beams > 1:
             raise ValueError("num_beams: what beams find is known at their end; generate() has them")
-        return Stream(self, self.tokens_of(prompt), chosen)
+        tokens = self.tokens_of(prompt)
+        self._check_room(tokens, chosen)
+        return Stream(self, tokens, chosen)
 
     def generate(self, prompts, **settings):
         """A Generation for a prompt, a list of them for a list. A prompt is a text, a list of ids, or a list of messages; the number of a
@@ -302,6 +312,8 @@ class Generator:
         )
         chosen = self.settings(settings)
         given = [self.tokens_of(p) for p in ([prompts] if single else prompts)]
+        for prompt in given:
+            self._check_room(prompt, chosen)
         if chosen.num_beams > 1:
             results = [self._search(p, chosen) for p in given]
         else:
@@ -329,18 +341,19 @@ class Generator:
 
     def _search(self, prompt: list[int], settings: Settings) -> Generation:
         beams_ = settings.num_beams
+        # Beams that say again what has been read are words that never come.
+        banned = self._banned.with_more(ngrams(prompt, settings.encoder_no_repeat_ngram_size) if isinstance(prompt, list) else [])
         with self._turn:
-            if beams_ not in self._beams:
+            key = beams_, banned.length
+            if key not in self._beams:
                 ends = max(1, len(self.ends))
-                self._beams[beams_] = beams.engine(
-                    self.interface.vocabulary, beams_, ends, self._banned.length, self._plan, self._cache
-                )
+                self._beams[key] = beams.engine(self.interface.vocabulary, beams_, ends, banned.length, self._plan, self._cache)
             self.scheduler.idle()
             read = len(prompt)
             if self.encoder:
                 self.runs.open(0, prompt)
                 prompt = self.starts(settings)
-            tokens, score = beams.search(self.runs, self._beams[beams_], prompt, settings, self.ends, self._banned)
+            tokens, score = beams.search(self.runs, self._beams[key], prompt, settings, self.ends, banned)
         ended = bool(tokens) and tokens[-1] in self.ends
         text = self.tokenizer.decode(tokens[:-1] if ended else tokens) if self.tokenizer else None
         return Generation(tokens, text, "stop" if ended else "length", read, score=score)
@@ -355,6 +368,12 @@ def _are_ids(prompt) -> bool:
 
 def _is_array(value) -> bool:
     return hasattr(value, "shape") and hasattr(value, "dtype")
+
+
+def beams_of(model, given: dict) -> int:
+    """How many beams settings ask for, or the model's configuration."""
+    files = files_of(model)
+    return settings_of(given, files.generation, os.path.join(files.folder, "generation_config.json"), chosen=False).num_beams
 
 
 def generate(
@@ -379,8 +398,7 @@ def generate(
     model's generation_config.json says, else 128) and settings: of Settings."""
     if slots is None:
         slots = 1 if isinstance(prompts, str) or _are_ids(prompts) else 8
-        beams_ = settings.get("num_beams")
-        slots = max(slots, beams_) if isinstance(beams_, int) else slots
+        slots = max(slots, beams_of(model, settings))
     made = Generator(
         model,
         tokenizer=tokenizer,

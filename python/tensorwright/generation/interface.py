@@ -186,7 +186,7 @@ def interface_of(tensors: list[Tensor], config: dict | None = None) -> Interface
                 f"input {name!r} has the shape {list(inputs[name].shape)}, of {ranks[-1]} dimensions it would be known"
             )
     found.counts = tuple(n for n in left if _COUNT.search(n) and len(left[n].shape) < 2)
-    if (found.pages or found.counts) and found.lengths == "kv_lengths":  # tokens before a run, and so where new ones go
+    if (found.pages or found.counts or not found.index) and found.lengths == "kv_lengths":  # tokens before a run, and so where new ones go
         found.index, found.lengths = found.lengths, None
     found.batch = inputs[found.ids].shape[0]
     found.windows = tuple(n for n in left if _SAID_WINDOW.search(n) and len(left[n].shape) < 2)

@@ -7,7 +7,7 @@ import dataclasses
 
 from . import build, runs
 from . import pages as pages_
-from .encoder import Crossed, CrossedWhole, Encoder
+from .encoder import Crossed, CrossedPages, CrossedWhole, Encoder
 from .files import Files
 from .interface import SIZES, interface_of, tensors_of_engine
 from .settings import ids_of
@@ -32,9 +32,21 @@ class Loading:
         if plan.blocks:
             self.plan = plan
         elif self.files.encoder:
-            self._load_both(plan, source_capacity)
-        else:
+            self._load_both(plan, pages, source_capacity)
+        elif pages == 0 or not self._load_capped(plan):
             self._load(plan)
+
+    def _load_capped(self, plan: build.Plan) -> bool:
+        """Whether there is an engine with caches of the whole capacity, of a model whose own get longer."""
+        asked = dataclasses.replace(plan, capped=True)
+        try:
+            self.model = build.decoder(self.files.onnx, asked, self._sizes(), self._cache, self._progress)
+        except RuntimeError:
+            return False
+        self.interface = interface_of(tensors_of_engine(self.model.engine), self._sizes())
+        self.plan = dataclasses.replace(asked, slots=1 if self.interface.batch == 1 else plan.slots)
+        self.runs = runs.Slots(self.model, self.interface, self.plan)
+        return runs.reads_well(self.runs)
 
     def _load_pages(self, plan: build.Plan, pages: int | None) -> build.Plan:
         """The engine with caches in pages; the plan has no blocks where that cannot be."""
@@ -48,7 +60,7 @@ class Loading:
             rows = self.interface.tensors[self.interface.pages].shape[1] * build.ROWS
             asked = dataclasses.replace(asked, slots=1 if self.interface.batch == 1 else asked.slots, capacity=min(asked.capacity, rows))
             self.plan, self.runs = asked, pages_.Paged(self.model, self.interface, asked)
-            if pages_.reads_well(self.runs):
+            if runs.reads_well(self.runs):
                 return asked
         except RuntimeError as error:
             failure = error
@@ -98,7 +110,7 @@ class Loading:
     def _sizes(self) -> dict[str, int]:
         return {n: v for n, v in self.files.config.items() if n in SIZES and isinstance(v, int)}
 
-    def _load_both(self, plan: build.Plan, most: int | None) -> None:
+    def _load_both(self, plan: build.Plan, pages: int | None, most: int | None) -> None:
         """The engines of an encoder and its decoder."""
         files, known = self.files, self.files.most_sources()
         if most is None:
@@ -109,9 +121,33 @@ class Loading:
         sizes = {1: files.number("num_mel_bins"), 2: 2 * files.number("max_source_positions")}
         asked = dataclasses.replace(plan, in_place=False, sources=(1, most))
         self.encoder = Encoder(build.encoder(files.encoder, asked, sizes, self._cache, self._progress))
-        plan = self.plan = dataclasses.replace(asked, sources=self.encoder.states)
-        self.model = build.decoder(files.onnx, plan, self._sizes(), self._cache, self._progress)
-        found = self.interface = interface_of(tensors_of_engine(self.model.engine), self._sizes())
+        asked = dataclasses.replace(asked, sources=self.encoder.states)
+        if pages == 0 or not self._load_crossed(dataclasses.replace(asked, wanted=bool(pages), blocks=pages or plan.slots * plan.rows // build.ROWS), pages):
+            self._load_crossed(asked, pages)
+
+    def _load_crossed(self, plan: build.Plan, pages: int | None) -> bool:
+        """Whether there is such a decoder behind the encoder."""
+        files, refused = self.files, "tokens that are read one by one, and together, end in other logits"
+        try:
+            if plan.blocks and plan.limit and plan.rows > plan.limit:
+                raise RuntimeError(f"a capacity of {plan.capacity} tokens takes blocks for {plan.rows}, the model was made for {plan.limit}")
+            self.model = build.decoder(files.onnx, plan, self._sizes(), self._cache, self._progress)
+        except RuntimeError as error:
+            if not plan.blocks:
+                raise
+            refused = error
+        else:
+            self._set_crossed(plan)
+            if not plan.blocks or self._crossed_reads_well():
+                return True
+        if pages:
+            raise ValueError(f"pages: the caches of {files.onnx} cannot be in pages: {refused}")
+        return False
+
+    def _set_crossed(self, plan: build.Plan) -> None:
+        files, config = self.files, self._sizes()
+        self.plan, found = plan, interface_of(tensors_of_engine(self.model.engine), config)
+        self.interface = found
         if not found.crossed:
             raise ValueError(f"{files.onnx} has no input from an encoder, and {files.encoder} is beside it")
         if not found.caches:
@@ -121,8 +157,14 @@ class Loading:
         if not found.branch and (found.crosses or files.first):
             if not files.first:
                 raise ValueError(f"{files.onnx} needs decoder_model.onnx beside it, for the first tokens")
-            first = build.decoder(files.first, dataclasses.replace(plan, first=True), self._sizes(), self._cache, self._progress)
-        self.runs = Crossed(self.model, found, plan, self.encoder, first, self._sizes())
+            alone = dataclasses.replace(plan, first=True, blocks=0, wanted=False)
+            first = build.decoder(files.first, alone, config, self._cache, self._progress)
+        kind = CrossedPages if plan.blocks else Crossed
+        self.runs = kind(self.model, found, plan, self.encoder, first, config)
+
+    def _crossed_reads_well(self) -> bool:
+        self.runs.open(0, self.encoder.any_source())
+        return runs.reads_well(self.runs)
 
     def _start_tokens(self) -> tuple[int, ...]:
         """What the decoder begins with, the start token first."""

@@ -9,7 +9,7 @@ import numpy as np
 from .._model import Model
 from .build import ROWS, Plan, blocks_of
 from .interface import Interface
-from .runs import Buffer, Context, Runs, are_alike, logits_behind
+from .runs import Buffer, Context, Runs
 
 
 class Blocks:
@@ -45,6 +45,7 @@ class Blocks:
 class Paged(Runs):
     """One buffer for each cache, [blocks, heads, 16, head], in place."""
 
+    kind = "paged"
     shares = True
 
     def __init__(self, model: Model, found: Interface, plan: Plan):
@@ -122,12 +123,22 @@ class Paged(Runs):
             size = buffer.nbytes // self.blocks.count
             self.memory.copy(buffer.address + target * size, buffer.address + source * size, size)
 
+    def _put(self, slot: int, rows: Buffer, buffer: Buffer) -> None:
+        """The first tokens of a row, [1, heads, tokens, head], into its blocks of a cache."""
+        _, heads, count, head = rows.shape
+        size = head * rows.dtype.itemsize
+        for page in range(blocks_of(count)):
+            here = min(ROWS, count - page * ROWS)
+            for h in range(heads):
+                target = buffer.address + (self._tables[slot][page] * heads + h) * ROWS * size
+                self.memory.copy(target, rows.address + (h * count + page * ROWS) * size, here * size)
+
     # ---- runs
 
-    def _run(self, context, pages, lengths, ids, logits, idle=False):
+    def _run(self, context, pages, lengths, ids, logits, idle=False, branch=1):
         new, found = ids.shape[1], self.found
         mask = self._columns < np.reshape(lengths, (-1, 1)) + new if found.mask else None
-        self._feed(context, ids, lengths, new, mask, idle)
+        self._feed(context, ids, lengths, new, mask, idle, branch=branch)
         context.feed(found.pages, pages)
         for cache, buffer in zip(found.caches, self._caches):
             context.bind(cache.past, buffer.address, buffer.shape)
@@ -149,10 +160,3 @@ class Paged(Runs):
         context = self._single if len(tokens) == 1 else self._step
         self._run(context, pages, lengths, ids, self.logits.address, idle)
 
-
-def reads_well(runs: Paged) -> bool:
-    """Whether tokens that are read one by one, and together, end in the same logits."""
-    count = min(ROWS + 5, runs.plan.most)
-    results = [logits_behind(runs, count, together) for together in (1, min(count, runs.chunk))]
-    runs.release(0)
-    return are_alike(results)

@@ -9,13 +9,15 @@ import time
 
 import numpy as np
 
-from .generator import Generator
+from .generator import Generator, beams_of
 from .settings import Settings
 
 # Options that are settings, with what they say of themselves.
 _SETTINGS = {
     "max_new_tokens": (int, "tokens at most; default: the model's, else 128"),
     "min_new_tokens": (int, "tokens before which none ends the text"),
+    "max_length": (int, "tokens at most, those of the prompt counted"),
+    "min_length": (int, "tokens before which none ends the text, those of the prompt counted"),
     "temperature": (float, "0: the best token, without chance; default: the model's"),
     "top_k": (int, "the k best tokens alone"),
     "top_p": (float, "the best tokens alone that have this share together"),
@@ -24,6 +26,8 @@ _SETTINGS = {
     "presence_penalty": (float, "taken from tokens that have come"),
     "frequency_penalty": (float, "taken for each time that a token has come"),
     "no_repeat_ngram_size": (int, "so many tokens in a row never come twice"),
+    "encoder_repetition_penalty": (float, "above 1: more of what has been read"),
+    "encoder_no_repeat_ngram_size": (int, "so many tokens in a row of what has been read do not come"),
     "num_beams": (int, "beam search; the text comes at its end"),
     "length_penalty": (float, "of beams"),
     "seed": (int, "of the draws; default: 0"),
@@ -58,7 +62,7 @@ def main(options) -> int:
     given |= {"stop": options.stop} if options.stop else {}
     given |= {"decoder_tokens": _ids("--decoder-tokens", options.decoder_tokens)} if options.decoder_tokens is not None else {}
     Settings(**given)  # what is wrong by itself needs no engine
-    slots = given.get("num_beams", 1)
+    slots = beams_of(options.model, given)
     tokenizer = False if options.tokens is not None and not options.stop else options.tokenizer
     start = time.perf_counter()
     generator = Generator(

@@ -11,7 +11,7 @@ import numpy as np
 import tensorrt as trt
 
 from .._model import Model
-from .build import SMALLEST, Plan
+from .build import ROWS, SMALLEST, Plan
 from .interface import Interface
 
 
@@ -30,6 +30,11 @@ class Buffer:
     def write(self, array, at=0):
         """Puts an array there, `at` elements from the start."""
         self.memory.write(self.address + at * self.dtype.itemsize, np.ascontiguousarray(array, self.dtype))
+
+    def row(self, index: int):
+        """One of the first dimension."""
+        size = self.nbytes // self.shape[0]
+        return self.memory.at(self.address + index * size, size).view(self.dtype).reshape(self.shape[1:])
 
     def read(self, shape=None):
         shape = self.shape if shape is None else shape
@@ -85,6 +90,7 @@ class Context:
 class Runs:
     """What the three kinds share. `logits` are those of step(), `first` are those of prefill()."""
 
+    kind = ""  # what caches are called
     kept = True  # whether the beginning of a finished sequence may be used again
     shares = False  # and that of one that goes on
 
@@ -185,6 +191,8 @@ class Runs:
 class Slots(Runs):
     """One buffer for each cache, [slots, heads, tokens, head], in place. The tokens that it has room for double when they have to."""
 
+    kind = "slots"
+
     def __init__(self, model, found, plan):
         super().__init__(model, found, plan)
         self._step, self._prompt = Context(model, 0), Context(model, 1)
@@ -270,6 +278,7 @@ class Slots(Runs):
 class Growing(Runs):
     """Caches of each sequence by itself. A run's outputs are the inputs of the next one."""
 
+    kind = "growing"
     kept = False
 
     def __init__(self, model, found, plan):
@@ -316,6 +325,7 @@ class Growing(Runs):
 class Whole(Runs):
     """Models without caches."""
 
+    kind = "whole"
     kept = False
 
     def __init__(self, model, found, plan):
@@ -388,4 +398,12 @@ def masks_well(runs: Slots) -> bool:
         runs.empty(room, 1)
         results.append(logits_behind(runs, count, together))
     runs.empty(usual)
+    return are_alike(results)
+
+
+def reads_well(runs: Runs) -> bool:
+    """Whether tokens that are read one by one, and together, end in the same logits."""
+    count = min(ROWS + 5, runs.plan.most)
+    results = [logits_behind(runs, count, together) for together in (1, min(count, runs.chunk))]
+    runs.release(0)
     return are_alike(results)

@@ -34,10 +34,11 @@ class Rows:
 
 class Banned:
     """Words that never come, and tokens that do not come first, as GenerateSample and BeamStep read them: [2, length], the ids of one word behind
-    the other, and where each ends."""
+    the other, and where each ends. room: for more than there are."""
 
-    def __init__(self, words: list[tuple[int, ...]], first: tuple[int, ...] = ()):
-        self.length = sum(map(len, words)) + len(first)
+    def __init__(self, words: list[tuple[int, ...]], first: tuple[int, ...] = (), room: int = 0):
+        self.words, self.first = words, first
+        self.length = max(room, sum(map(len, words)) + len(first))
         self.always, self.at_first = (self._array(w) for w in (words, [*words, *((t,) for t in first)]))
 
     def _array(self, words):
@@ -46,6 +47,11 @@ class Banned:
         result[0, : len(ids)] = ids
         result[1, : len(words)] = np.cumsum([len(w) for w in words])
         return result
+
+    def with_more(self, words: list[tuple[int, ...]]) -> Banned:
+        """These and others, with room for a power of two: engines are for so many."""
+        count = self.length + sum(map(len, words))
+        return Banned([*self.words, *words], self.first, 1 << (count - 1).bit_length()) if words else self
 
     def of(self, first: bool, rows: int):
         return np.repeat((self.at_first if first else self.always)[None], rows, 0)

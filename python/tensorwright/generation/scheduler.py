@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .pace import Pace, usual_gap
-from .runs import Runs
+from .rules import forced, rules_of
+from .runs import Buffer, Runs
 from .sampling import Rows, Sampler
 from .settings import Settings
 from .text import Growing, Stops, Tokenizer
@@ -105,7 +106,7 @@ class _Slot:
 
     def __init__(self, number: int):
         self.number, self.sequence, self.tokens, self.read, self.ready = number, None, [], 0, False
-        self.text, self.stops, self.rows, self.used = None, None, None, 0
+        self.text, self.stops, self.rows, self.rules, self.used = None, None, None, None, 0
         # Whether the sampler has to be told of its sequence, or that it has ended.
         self.fresh, self.left = False, False
         self.gap = 0.0  # seconds between tokens that its sequence is used to
@@ -191,7 +192,7 @@ class Scheduler:
 
     def _longest(self, sequence: Sequence) -> int:
         """Tokens that a sequence has at most."""
-        return min(len(sequence.prompt) + sequence.settings.max_new_tokens, self.capacity)
+        return min(sequence.settings.limit(len(sequence.prompt)), self.capacity)
 
     def _fits(self, sequence: Sequence) -> bool:
         """Whether there is room for a sequence until its end, beside those that run: none has to give way to another."""
@@ -223,6 +224,7 @@ class Scheduler:
         self.reused += slot.read
         slot.sequence, slot.tokens, slot.ready, slot.gap = sequence, list(sequence.prompt), False, 0.0
         slot.rows = sequence.settings.rows(len(sequence.prompt), self.capacity, sequence.number)
+        slot.rules = rules_of(sequence.settings, sequence.prompt if sequence.source is None else sequence.source)
         self._clock += 1
         slot.used = self._clock
         slot.text = Growing(self.tokenizer) if self.tokenizer else None
@@ -263,6 +265,7 @@ class Scheduler:
         if slot.read < len(slot.tokens):
             return len(tokens)
         sequence = slot.sequence
+        self._rule(slot, self.runs.first, 0)
         self._one.set(0, slot.tokens, len(sequence.prompt), *slot.rows)
         token, over, logprob = (x[0] for x in self.sampler.choose(self._one, 1, self.runs.first.address, True))
         logits = self.runs.first.read()[0] if sequence.settings.logprobs else None
@@ -288,6 +291,8 @@ class Scheduler:
             elif not slot.ready and (slot.left or begin != self._base):
                 self._rows.free(row)
             slot.left = False
+            if slot.ready:
+                self._rule(slot, self.runs.logits, row)
         self._base = begin
         token, over, logprob = self.sampler.choose(self._rows, count, self.runs.logits.address)
         asked = any(s.sequence.settings.logprobs for s in ready)
@@ -298,6 +303,12 @@ class Scheduler:
                 self._take(slot, token[row], over[row], logprob[row], logits[row])
         return True
 
+    @staticmethod
+    def _rule(slot: _Slot, logits: Buffer, row: int) -> None:
+        """What rules that the sampler does not have make of a row of logits."""
+        if slot.rules:
+            logits.write(slot.rules.changed(logits.row(row), slot.tokens), row * logits.shape[1])
+
     def _range(self, numbers: list[int]) -> tuple[int, int]:
         """(first row, how many) of a step: all between, and as many as engines run at."""
         count = min(_bucket(_span(numbers)), len(self._slots))
@@ -306,6 +317,9 @@ class Scheduler:
     def _take(self, slot: _Slot, token: int, over: int, logprob: float, logits) -> None:
         """What becomes of a chosen token."""
         sequence, settings = slot.sequence, slot.sequence.settings
+        last = forced(settings, len(sequence.prompt), len(slot.tokens))
+        if last is not None:
+            token, logprob = last, 0.0
         if not math.isfinite(logprob):  # no token may come: numbers that are none
             slot.ready = False  # as if nothing had been read
             self._end(slot, Piece(None, reason="error", error="the model gave no number for any token that may come"))

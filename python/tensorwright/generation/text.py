@@ -27,7 +27,8 @@ class Tokenizer:
         # A model's own limits and padding are not for prompts that are read as they are.
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
-        ids = self._try("is no tokenizer", self._tokenizer.get_vocab).values()
+        # What has been added to it may be beyond what the model knows; a prompt with such a token is refused.
+        ids = self._try("is no tokenizer", self._tokenizer.get_vocab, with_added_tokens=False).values()
         if max(ids, default=0) >= vocabulary:
             raise ValueError(
                 f"{path} has tokens up to {max(ids)}, the model has {vocabulary}: it is the tokenizer of another model"

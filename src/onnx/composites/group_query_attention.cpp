@@ -136,6 +136,17 @@ void turn(ImportContext& ctx, Projections& p, ITensor& begins, Size const& s)
     p.k = &rotated(ctx, *p.k, c, sines, how);
 }
 
+// Caches that may be as short as the window (sliding_window_cache) may also hold all positions; so they do here. One whose length is known has to have room
+// for more than the window: what slides out of it cannot be told from what is there.
+void checkRoom(ImportContext& ctx, Dims const& cache)
+{
+    int64_t const window = ctx.attrInt("local_window_size", -1);
+    if (ctx.attrInt("sliding_window_cache", 0) != 0 && cache.d[2] >= 0 && cache.d[2] <= window)
+        ctx.fail(fmt::format("sliding_window_cache with caches of {} rows, no more than the window of {}, cannot be "
+                             "imported: caches keep the rows of all positions",
+                             cache.d[2], window));
+}
+
 // The cache with the new rows x [B, s, groups, size].
 ITensor& cacheWith(ImportContext& ctx, int input, ITensor& x, ITensor& begins, Size const& total)
 {
@@ -147,6 +158,7 @@ ITensor& cacheWith(ImportContext& ctx, int input, ITensor& x, ITensor& begins, S
     if (d.nbDims != 4 || (d.d[1] >= 0 && d.d[1] != r.d[1]) || (d.d[3] >= 0 && d.d[3] != r.d[3]))
         ctx.invalid(fmt::format("input {} has shape {}; [batch, {}, length, {}] is possible", input, describe(d),
                                 r.d[1], r.d[3]));
+    checkRoom(ctx, d);
     if (cache->getType() != rows.getType())
         ctx.fail(fmt::format("input {} is {}, keys and values are {}; caches that are quantized cannot be imported",
                              input, typeName(cache->getType()), typeName(rows.getType())));
@@ -163,8 +175,6 @@ ITensor& cacheWith(ImportContext& ctx, int input, ITensor& x, ITensor& begins, S
 // What the layers have no form for.
 void refuse(ImportContext& ctx)
 {
-    ctx.check(ctx.attrInt("sliding_window_cache", 0) == 0,
-              "sliding_window_cache cannot be imported: caches keep the rows of all positions");
     for (char const* attr : {"k_quant_type", "v_quant_type"})
         if (std::string const type = ctx.attrString(attr, "NONE"); type != "NONE")
             ctx.fail(fmt::format("{} is {}; caches that are quantized cannot be imported", attr, type));

@@ -100,6 +100,8 @@ private:
 
     static bool hasInput(ir::Node const& n, size_t i) { return i < n.inputs.size() && n.inputs[i]; }
 
+    // Whether each row of a product is one of a row of its first factor: latents of keys and values, say, times weights.
+    bool isProductOfRows(ir::Node const& n) const;
     // Rows are read one by one, and dimensions that have to do with P are P or P + s.
     Result<void> checkRows(ir::Node const& n);
 

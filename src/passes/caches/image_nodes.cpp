@@ -4,9 +4,12 @@
 #include "ops/attention_guard/op.h"
 #include "ops/cache_update/op.h"
 #include "ops/concatenation/op.h"
+#include "ops/cumulative_sum/op.h"
+#include "ops/elementwise/op.h"
 #include "ops/fill/op.h"
 #include "ops/gather/op.h"
 #include "ops/identity/op.h"
+#include "ops/matrix_multiply/op.h"
 #include "ops/reduce/op.h"
 #include "ops/shuffle/op.h"
 #include "ops/slice/op.h"
@@ -14,6 +17,42 @@
 #include "tactic/registry.h"
 
 namespace tw::passes {
+
+bool Images::isProductOfRows(ir::Node const& n) const
+{
+    using ops::matrix_multiply::MatrixOperation;
+    auto const& a = n.attrsAs<ops::matrix_multiply::Attrs>();
+    ir::Shape const& x = n.inputs[0]->shape;
+    if (n.inputs.size() != 2 || isLong(n.inputs[1]) || x.size() < 2 || a.connected || a.a == MatrixOperation::kVector)
+        return false;
+    return !names(x[x.size() - (a.a == MatrixOperation::kTranspose ? 2 : 1)], symbol_);
+}
+
+Result<void> Images::checkRows(ir::Node const& n)
+{
+    for (Value const* v : n.outputs)
+        for (Dim const& d : v->shape)
+            if (names(d, symbol_) && !(d == past_) && !(d == past_ + added_))
+                return notUnderstood(fmt::format("it makes {} out of the length of the caches", str(v->shape)));
+    if (std::ranges::none_of(n.inputs, [&](Value const* v) { return isLong(v); }))
+        return {};
+    bool isKnown = n.op->isElementwise || n.op->readsDimsOnly;
+    for (ir::OpDef const* op :
+         {&ops::elementwise::def(), &ops::select::def(), &ops::unary::def(), &ops::identity::def(),
+          &ops::activation::def(), &ops::shuffle::def(), &ops::slice::def(), &ops::fill::def(),
+          &ops::concatenation::def(), &ops::reduce::def(), &ops::cache_update::def()})
+        isKnown = isKnown || n.op == op;
+    if (n.op == &ops::cumulative_sum::def())
+        isKnown = !n.attrsAs<ops::cumulative_sum::Attrs>().reverse;
+    if (n.op == &ops::gather::def()) { // of a table by what is long; rows of what is long are others
+        isKnown = !isLong(n.inputs[0]);
+    }
+    if (n.op == &ops::matrix_multiply::def())
+        isKnown = isProductOfRows(n);
+    if (!isKnown)
+        return notUnderstood("it reads all rows of the caches, or what is as long as these");
+    return {};
+}
 
 Result<void> Images::sum(ir::Node const& n)
 {

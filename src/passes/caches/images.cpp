@@ -8,7 +8,6 @@
 #include "ops/attention_guard/op.h"
 #include "ops/cache_update/op.h"
 #include "ops/concatenation/op.h"
-#include "ops/cumulative_sum/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/fill/op.h"
 #include "ops/gather/op.h"
@@ -393,30 +392,6 @@ Result<void> Images::convert(ir::Node const& n)
     else
         return asBatch(n, inputs, shaped);
     images_[n.outputs[0]] = y;
-    return {};
-}
-
-Result<void> Images::checkRows(ir::Node const& n)
-{
-    for (Value const* v : n.outputs)
-        for (Dim const& d : v->shape)
-            if (names(d, symbol_) && !(d == past_) && !(d == past_ + added_))
-                return notUnderstood(fmt::format("it makes {} out of the length of the caches", str(v->shape)));
-    if (std::ranges::none_of(n.inputs, [&](Value const* v) { return isLong(v); }))
-        return {};
-    bool isKnown = n.op->isElementwise || n.op->readsDimsOnly;
-    for (ir::OpDef const* op :
-         {&ops::elementwise::def(), &ops::select::def(), &ops::unary::def(), &ops::identity::def(),
-          &ops::activation::def(), &ops::shuffle::def(), &ops::slice::def(), &ops::fill::def(),
-          &ops::concatenation::def(), &ops::reduce::def(), &ops::cache_update::def()})
-        isKnown = isKnown || n.op == op;
-    if (n.op == &ops::cumulative_sum::def())
-        isKnown = !n.attrsAs<ops::cumulative_sum::Attrs>().reverse;
-    if (n.op == &ops::gather::def()) { // of a table by what is long; rows of what is long are others
-        isKnown = !isLong(n.inputs[0]);
-    }
-    if (!isKnown)
-        return notUnderstood("it reads all rows of the caches, or what is as long as these");
     return {};
 }
 

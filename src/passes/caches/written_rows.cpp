@@ -116,9 +116,6 @@ ir::Value* beginOf(ir::Value* places)
     return nullptr;
 }
 
-namespace {
-
-// The update as the cache lies.
 Result<ir::Value*> asTheCache(ir::Graph& g, WrittenRows const& rows)
 {
     if (rows.update)
@@ -132,7 +129,6 @@ Result<ir::Value*> asTheCache(ir::Graph& g, WrittenRows const& rows)
     return moved->outputs[0];
 }
 
-// `made` in the place of the scatter and of what moves its result.
 Result<bool> takePlace(ir::Graph& g, WrittenRows const& rows, ir::Node& made)
 {
     ir::Node& n = *rows.scatter;
@@ -156,8 +152,6 @@ Result<bool> takePlace(ir::Graph& g, WrittenRows const& rows, ir::Node& made)
     g.eraseNode(&n);
     return true;
 }
-
-} // namespace
 
 Result<bool> toUpdate(ir::Graph& g, WrittenRows const& rows, ir::Value* index, bool circular)
 {

@@ -28,6 +28,11 @@ std::optional<WrittenRows> writtenRows(ir::Graph const& g, ir::Node& n);
 // Where rows begin whose places count up by one: a value of one element; null: nobody knows that they do.
 ir::Value* beginOf(ir::Value* places);
 
+// The update as the cache lies; a transpose is added where there is none.
+Result<ir::Value*> asTheCache(ir::Graph& g, WrittenRows const& rows);
+// `made` in the place of the scatter and of what moves its result. False: two outputs are one cache, and `made` is gone.
+Result<bool> takePlace(ir::Graph& g, WrittenRows const& rows, ir::Node& made);
+
 // cache_update(cache, update, index) in the place of the scatter and of what moves its result. False: nothing was changed.
 Result<bool> toUpdate(ir::Graph& g, WrittenRows const& rows, ir::Value* index, bool circular);
 

@@ -116,17 +116,18 @@ Result<std::unique_ptr<Kernel>> makeKernel(Args&&... args)
 Support supportsPositions(CpuTactic const& tactic, Problem const& problem);
 std::vector<Formats> allChannelsLast(CpuTactic const& tactic, Problem const& problem);
 
-// Kernels of FP32 for tensors of BF16, or of FP16: what they read becomes FP32 in the workspace, and what they make is rounded
+// Kernels of FP32 for tensors of BF16: what they read becomes FP32 in the workspace, and what they make is rounded
 // from there, pixel by pixel where a tensor lies so. Constants become FP32 when a kernel is loaded. Such numbers are exact
 // factors for kernels that round theirs to as many bits.
+
 class WidenedTactic final : public Tactic
 {
 public:
     // `inner` asks of a constant whether it is known, and nothing about its elements, before it is loaded.
-    constexpr WidenedTactic(char const* name, int version, CpuTactic const& inner, DataType narrow = DataType::kBf16)
-        : Tactic(name, version, Backend::kCpu), inner_(inner), narrow_(narrow)
+    constexpr WidenedTactic(char const* name, int version, CpuTactic const& inner)
+        : Tactic(name, version, Backend::kCpu), inner_(inner)
     {}
-    Traits traits() const override { return {.isa = inner_.traits().isa, .type = narrow_}; }
+    Traits traits() const override { return {.isa = inner_.traits().isa, .type = DataType::kBf16}; }
     Support supports(Problem const& problem) const override;
     std::vector<Formats> formats(Problem const& problem) const override;
     std::vector<Config> configs(Problem const& problem) const override;
@@ -136,7 +137,6 @@ public:
 
 private:
     CpuTactic const& inner_;
-    DataType narrow_;
 };
 
 } // namespace tw::ops

@@ -15,29 +15,13 @@ namespace {
 
 constexpr size_t kMostTensors = 16;
 constexpr int64_t kAlignment = 64;
+constexpr DataType kNarrow = DataType::kBf16;
 
-// How numbers of a narrow type become FP32, and FP32 such numbers.
-struct Narrow
-{
-    DataType type;
-    void (*kernels::CastKernels::*widen)(uint16_t const*, float*, int64_t);
-    void (*kernels::CastKernels::*round)(float const*, uint16_t*, int64_t);
-    bool needsF16c;
-};
-constexpr Narrow kNarrowTypes[] = {
-    {DataType::kBf16, &kernels::CastKernels::bfloat16ToFloat, &kernels::CastKernels::floatToBfloat16, false},
-    {DataType::kHalf, &kernels::CastKernels::halfToFloat, &kernels::CastKernels::floatToHalf, true},
-};
-Narrow const& narrowOf(DataType type)
-{
-    return *std::ranges::find(kNarrowTypes, type, &Narrow::type);
-}
-
-Problem widened(Problem problem, DataType narrow)
+Problem widened(Problem problem)
 {
     for (auto* specs : {&problem.inputs, &problem.outputs})
         for (TensorSpec& t : *specs)
-            if (t.type == narrow)
+            if (t.type == kNarrow)
                 t.type = DataType::kFloat;
     return problem;
 }
@@ -89,10 +73,9 @@ struct WideConstant
 class WidenedKernel final : public Kernel
 {
 public:
-    WidenedKernel(std::unique_ptr<Kernel> inner, kernels::CastKernels const& casts, DataType narrow,
+    WidenedKernel(std::unique_ptr<Kernel> inner, kernels::CastKernels const& casts,
                   std::vector<std::optional<WideConstant>> constants)
-        : inner_(std::move(inner)), widen_(casts.*narrowOf(narrow).widen), round_(casts.*narrowOf(narrow).round),
-          narrow_(narrow), constants_(std::move(constants))
+        : inner_(std::move(inner)), casts_(casts), constants_(std::move(constants))
     {}
 
     bool readsConstant(size_t i) const override { return !constants_[i] && inner_->readsConstant(i); }
@@ -113,7 +96,7 @@ public:
         auto* const workspace = static_cast<std::byte*>(args.workspace);
         Wide wide(*this, args.inputs, args.outputs, workspace);
         for (size_t i = 0; i < args.inputs.size(); ++i)
-            if (!constants_[i] && args.inputs[i].type == narrow_ && args.inputs[i].data)
+            if (!constants_[i] && args.inputs[i].type == kNarrow && args.inputs[i].data)
                 widen(args.inputs[i], wide.in[i], *args.workers);
         RunArgs inner = args;
         std::span<TensorRef> outputs = wide.outputs();
@@ -122,7 +105,7 @@ public:
         inner.workspace = workspace + wide.bytes;
         TW_TRY(inner_->run(inner));
         for (size_t i = 0; i < args.outputs.size(); ++i)
-            if (args.outputs[i].type == narrow_)
+            if (args.outputs[i].type == kNarrow)
                 round(wide.out[i], args.outputs[i], *args.workers);
         return {};
     }
@@ -145,11 +128,11 @@ private:
                 return w;
             };
             for (size_t i = 0; i < inCount; ++i)
-                in[i] = k.constants_[i]               ? k.constants_[i]->ref
-                        : inputs[i].type == k.narrow_ ? place(inputs[i])
-                                                      : inputs[i];
+                in[i] = k.constants_[i]             ? k.constants_[i]->ref
+                        : inputs[i].type == kNarrow ? place(inputs[i])
+                                                    : inputs[i];
             for (size_t i = 0; i < outCount; ++i)
-                out[i] = outputs[i].type == k.narrow_ ? place(outputs[i]) : outputs[i];
+                out[i] = outputs[i].type == kNarrow ? place(outputs[i]) : outputs[i];
         }
         std::span<TensorRef const> inputs() const { return {in.data(), inCount}; }
         std::span<TensorRef> outputs() { return {out.data(), outCount}; }
@@ -160,21 +143,20 @@ private:
         Rows const rows = rowsOf(from, to);
         int64_t const gap = std::max<int64_t>(rows.wideStep - rows.length, 0);
         eachRow(rows, to.sizeBytes(), workers, [&](int64_t x, int64_t y, int64_t n) {
-            widen_(from.as<uint16_t>() + x, to.as<float>() + y, n);
+            casts_.bfloat16ToFloat(from.as<uint16_t>() + x, to.as<float>() + y, n);
             if (rows.count > 1)
                 std::fill_n(to.as<float>() + y + n, gap, 0.f);
         });
     }
     void round(TensorRef const& from, TensorRef const& to, Workers& workers) const
     {
-        eachRow(rowsOf(to, from), from.sizeBytes(), workers,
-                [&](int64_t y, int64_t x, int64_t n) { round_(from.as<float>() + x, to.as<uint16_t>() + y, n); });
+        eachRow(rowsOf(to, from), from.sizeBytes(), workers, [&](int64_t y, int64_t x, int64_t n) {
+            casts_.floatToBfloat16(from.as<float>() + x, to.as<uint16_t>() + y, n);
+        });
     }
 
     std::unique_ptr<Kernel> inner_;
-    void (*widen_)(uint16_t const* x, float* y, int64_t n);
-    void (*round_)(float const* x, uint16_t* y, int64_t n);
-    DataType narrow_;
+    kernels::CastKernels const& casts_;
     std::vector<std::optional<WideConstant>> constants_; // of inputs: those of the narrow type
 };
 
@@ -192,22 +174,20 @@ Result<WideConstant> widenedConstant(TensorSpec const& t)
 
 Support WidenedTactic::supports(Problem const& p) const
 {
-    TW_SUPPORTS(takesOnly(narrow_, p));
-    if (narrowOf(narrow_).needsF16c && !p.target.cpu->f16c)
-        return Support::no("needs a CPU with F16C");
+    TW_SUPPORTS(takesOnly(kNarrow, p));
     if (p.inputs.size() > kMostTensors || p.outputs.size() > kMostTensors)
         return Support::no(fmt::format("has more than {} inputs or outputs", kMostTensors));
-    return inner_.supports(widened(p, narrow_));
+    return inner_.supports(widened(p));
 }
 
 std::vector<Formats> WidenedTactic::formats(Problem const& p) const
 {
-    return inner_.formats(widened(p, narrow_));
+    return inner_.formats(widened(p));
 }
 
 std::vector<Config> WidenedTactic::configs(Problem const& p) const
 {
-    return inner_.configs(widened(p, narrow_));
+    return inner_.configs(widened(p));
 }
 
 double WidenedTactic::estimate(Problem const& p, Config const& config) const
@@ -216,18 +196,18 @@ double WidenedTactic::estimate(Problem const& p, Config const& config) const
     double bytes = 0;
     for (auto const* specs : {&p.inputs, &p.outputs})
         for (TensorSpec const& t : *specs)
-            if (t.present && !t.constant && t.type == narrow_)
+            if (t.present && !t.constant && t.type == kNarrow)
                 bytes += double(t.dims.volume()) * (sizeof(float) + sizeof(uint16_t));
-    return inner_.estimate(widened(p, narrow_), config) + bytes / kBytesPerUs / std::max(p.threads, 1);
+    return inner_.estimate(widened(p), config) + bytes / kBytesPerUs / std::max(p.threads, 1);
 }
 
 Result<std::unique_ptr<Kernel>> WidenedTactic::load(Problem const& p, Config const& config, std::string const&) const
 {
-    Problem wide = widened(p, narrow_);
+    Problem wide = widened(p);
     std::vector<std::optional<WideConstant>> constants(p.inputs.size());
     std::vector<BlobPtr> blobs; // while the inner kernel is made
     for (size_t i = 0; i < p.inputs.size(); ++i) {
-        if (p.inputs[i].type != narrow_ || !p.inputs[i].constant)
+        if (p.inputs[i].type != kNarrow || !p.inputs[i].constant)
             continue;
         TW_ASSIGN(constants[i], widenedConstant(p.inputs[i]));
         blobs.push_back(Blob::copy(constants[i]->ref.data, size_t(constants[i]->ref.sizeBytes())));
@@ -241,8 +221,7 @@ Result<std::unique_ptr<Kernel>> WidenedTactic::load(Problem const& p, Config con
             constants[i]->ref.data = nullptr;
         }
     auto const& casts = inner_.isa() == kernels::jit::Isa::kAvx512 ? avx512::kCasts : avx2::kCasts;
-    return std::unique_ptr<Kernel>(
-        std::make_unique<WidenedKernel>(std::move(inner), casts, narrow_, std::move(constants)));
+    return std::unique_ptr<Kernel>(std::make_unique<WidenedKernel>(std::move(inner), casts, std::move(constants)));
 }
 
 } // namespace tw::ops

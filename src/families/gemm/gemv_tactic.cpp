@@ -41,11 +41,8 @@ bool fits(Problem const& p, CpuTactic const& t, int64_t rows, int64_t vectors)
     return vectors > 0 && vectors <= kMostVectors && within(streamsOf(p), false) && within(1, true);
 }
 
-// Weights that are FP16 already are not looked at (WidenedTactic).
-Support fitHalf(Blob const& weights, int64_t count)
+Support fitHalf(Blob const& weights)
 {
-    if (int64_t(weights.sizeBytes()) < 4 * count)
-        return Support::yes();
     constexpr float kMostHalf = 65504;
     float const* const values = weights.as<float>();
     for (int64_t i = 0; i < int64_t(weights.sizeBytes()) / 4; ++i)
@@ -145,7 +142,7 @@ Support supports(CpuTactic const& t, Problem const& p)
     if (!p.inputs[1].constant && g.bColumn != 1 && !byColumns(g))
         return Support::no("input 1 is not known, so not packed, and neither its rows nor the columns of it and the "
                            "rows of input 0 are contiguous");
-    return weights == GemvWeights::kHalf ? fitHalf(*p.inputs[1].constant, p.inputs[1].dims.volume()) : Support::yes();
+    return weights == GemvWeights::kHalf ? fitHalf(*p.inputs[1].constant) : Support::yes();
 }
 
 std::vector<Config> configs(CpuTactic const& t, Problem const& p)

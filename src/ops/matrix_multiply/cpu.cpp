@@ -41,13 +41,6 @@ constexpr WidenedTactic kTensorsFewRowsAvx512{"matrix_multiply_bf16_widened_gemv
 constexpr WidenedTactic kTensorsFewRowsAvx2{"matrix_multiply_bf16_widened_gemv_avx2", 1, kBf16FewRowsAvx2};
 constexpr WidenedTactic kFloatTensorsAvx512{"matrix_multiply_bf16_widened_f32_gemm_avx512", 1, kAvx512};
 constexpr WidenedTactic kFloatTensorsAvx2{"matrix_multiply_bf16_widened_f32_gemm_avx2", 1, kAvx2};
-// Tensors of FP16, whose sums are in FP32.
-constexpr WidenedTactic kHalfTensorsFewRowsAvx512{"matrix_multiply_f16_widened_gemv_avx512", 1, kHalfFewRowsAvx512,
-                                                  DataType::kHalf};
-constexpr WidenedTactic kHalfTensorsFewRowsAvx2{"matrix_multiply_f16_widened_gemv_avx2", 1, kHalfFewRowsAvx2,
-                                                DataType::kHalf};
-constexpr WidenedTactic kHalfTensorsAvx512{"matrix_multiply_f16_widened_f32_gemm_avx512", 1, kAvx512, DataType::kHalf};
-constexpr WidenedTactic kHalfTensorsAvx2{"matrix_multiply_f16_widened_f32_gemm_avx2", 1, kAvx2, DataType::kHalf};
 constexpr PlainTactic kPlain{"matrix_multiply_any_plain_cpu", 1, multiplyPlain, multiplyPlainWorkspaceBytes};
 
 } // namespace
@@ -55,8 +48,7 @@ constexpr PlainTactic kPlain{"matrix_multiply_any_plain_cpu", 1, multiplyPlain, 
 extern constinit TacticList const cpuTactics =
     kTactics<kFewRowsAvx512, kFewRowsAvx2, kHalfFewRowsAvx512, kHalfFewRowsAvx2, kBf16FewRowsAvx512, kBf16FewRowsAvx2,
              kAvx512, kAvx2, kBf16Amx, kBf16Avx512, kBf16Avx2, kTensorsFewRowsAvx512, kTensorsFewRowsAvx2, kTensorsAmx,
-             kTensorsAvx512, kTensorsAvx2, kFloatTensorsAvx512, kFloatTensorsAvx2, kHalfTensorsFewRowsAvx512,
-             kHalfTensorsFewRowsAvx2, kHalfTensorsAvx512, kHalfTensorsAvx2, kInt8Avx512Vnni, kInt8AvxVnni, kInt8Avx512,
-             kInt8Avx2, kPlain>;
+             kTensorsAvx512, kTensorsAvx2, kFloatTensorsAvx512, kFloatTensorsAvx2, kInt8Avx512Vnni, kInt8AvxVnni,
+             kInt8Avx512, kInt8Avx2, kPlain>;
 
 } // namespace tw::ops::matrix_multiply

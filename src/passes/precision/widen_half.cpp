@@ -9,6 +9,7 @@
 // (their regions are graphs of their own); conversions to f16 that are read by conversions alone, whose rounding is
 // what the network wants of them; constants of products with integer weights, which kernels read as they are.
 // Stands in front of all that looks for patterns, so that these see one type. Never changes the type of a graph's input or output.
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -37,7 +38,7 @@ namespace {
 
 bool isHalf(ir::Value const* v)
 {
-    return v && isNarrowFloat(v->type); // networks have no other narrow type
+    return v && needsOf(v->type).has(Permission::kHalf); // BF16 has kernels
 }
 
 class Widening
@@ -144,7 +145,7 @@ private:
                 TW_SET(n.inputs[i], inFloat(n.inputs[i], n));
         if (std::ranges::none_of(n.outputs, isHalf))
             return {};
-        if (DataType* const type = typeIn(n); type && isNarrowFloat(*type))
+        if (DataType* const type = typeIn(n); type && needsOf(*type).has(Permission::kHalf))
             *type = DataType::kFloat;
         if (int32_t* const type = typeNumberIn(n))
             *type = int32_t(DataType::kFloat);
@@ -196,13 +197,25 @@ private:
         return known;
     }
 
+    // Who reads an output reads what it holds: how many of its numbers are infinite, say.
+    Result<ir::Value*> inHalfForAll(ir::Value* x)
+    {
+        int const position = g_.positionOf(x->producer) + 1;
+        TW_ASSIGN(ir::Value * half, addCast(g_, x, DataType::kHalf, position));
+        TW_ASSIGN(ir::Value * back, addCast(g_, half, DataType::kFloat, position + 1));
+        g_.replaceAllUses(x, back);
+        half->producer->inputs[0] = x;
+        std::ranges::replace(g_.outputs, back, half);
+        return half;
+    }
+
     Result<void> restoreOutputs()
     {
         for (ir::Value*& y : g_.outputs) {
             if (!wide_.contains(y))
                 continue;
             ir::Value* const x = y;
-            TW_SET(y, inHalf(x, -1));
+            TW_SET(y, readersOf(g_, x).empty() ? inHalf(x, -1) : inHalfForAll(x));
             std::string const name = std::exchange(x->name, x->name + " [f32]");
             y->name = name;
         }

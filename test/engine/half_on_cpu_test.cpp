@@ -118,9 +118,9 @@ TEST_F(Halves, NetworksOfHalfAreComputedByKernelsOfFloat)
         else
             m.config->setFlag(BuilderFlag::kFP16);
         Results const got = run(DataType::kHALF);
-        // Nothing but the outputs is rounded: r reaches 8.
+        // Nothing but the outputs is rounded: r, which reaches 8 and is read for y.
         EXPECT_LE(farthest(got.r, want.r), 0x1p-8F);
-        EXPECT_LE(farthest(got.y, want.y), 0x1p-12F);
+        EXPECT_LE(farthest(got.y, want.y), 0x1p-10F);
     }
 }
 

@@ -3,7 +3,8 @@
 // enter and leave the graph.
 //   before: x f16 -> conv(x, w f16) -> relu -> y f16
 //   after:  x f16 -> identity f32 -> conv(., w f32) -> relu -> identity f16 -> y
-// Nothing is rounded between: results are those of FP16 with more digits, and what left its range does not. Constants
+// Nothing is rounded between: results are those of FP16 with more digits, and what left its range does not; but who reads
+// an output of the graph reads what it holds. Constants
 // become f32 here, once for all their readers, and keep their layer, role and name.
 // Left in f16: what only moves elements of tensors in f16 (rows of an embedding), caches and what is written into them; plugins, loops and conditionals
 // (their regions are graphs of their own); conversions to f16 that are read by conversions alone, whose rounding is

@@ -162,6 +162,8 @@ struct Takes
 Support supportsCommon(Problem const& problem, DataType type, Takes takes = {});
 // The same of i8 by kernels of their own, for compute capability 8.0 and later.
 Support supportsInt8(Problem const& problem);
+// Transposed, without a residual, over two axes, the first `inputs` of `type`, known filters and bias.
+Support supportsTransposed(Problem const& problem, DataType type, size_t inputs);
 // Bias (zeros, where there is none), residual, activation after it.
 cuda::Epilogue epilogueOf(Problem const& problem);
 

@@ -2,11 +2,8 @@
 // Convolutions over two or three axes with few channels or filters, FP16: tiles of x with their borders in shared memory.
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
-#include "families/convolution/cuda_conv_f16.h"
-#include "families/convolution/cuda_conv_patch_params.h"
-#include "kernels/cuda/common/generate.h"
+#include "families/convolution/cuda_conv_tile.h"
 #include "kernels/cuda/common/tensor_map.h"
 
 namespace tw::ops::conv_f16 {
@@ -16,7 +13,7 @@ namespace {
 
 using cuda::ceilDiv;
 
-constexpr int64_t kTileW = 16, kMostShared = 112 * 1024;            // so that two blocks fit a multiprocessor
+constexpr int64_t kTileW = 16;
 constexpr int64_t kMostWindow = 11, kMostTaps = 125, kMostRows = 4; // rows: of 16 outputs, of a warp
 constexpr int64_t kMostPlaneFilters = 16,
                   kMostPlaneChannels = 8; // more of both over two axes: products fill their tiles
@@ -45,14 +42,6 @@ int64_t sharedBytes(Geometry const& g, Config const& c)
 {
     return pixelsIn(g, c) * pixelBytes(c);
 }
-int64_t unitsOf(Geometry const& g)
-{
-    return ceilDiv(g.c, 8);
-}
-int64_t passesOf(Geometry const& g, Config const& c)
-{
-    return ceilDiv(unitsOf(g), c[kUnits]);
-}
 int64_t stepsOf(Geometry const& g, Config const& c)
 {
     return ceilDiv(g.window[0] * g.window[1] * g.window[2] * c[kUnits], 2);
@@ -71,7 +60,7 @@ char const* misfit(Geometry const& g, Config const& c)
         return "a config has other numbers";
     if (int64_t const rows = c[kTileD] * c[kTileH]; rows % c[kWarps] != 0 || rows / c[kWarps] > kMostRows)
         return "a warp has 1 to 4 rows";
-    if (sharedBytes(g, c) > kMostShared)
+    if (sharedBytes(g, c) > kMostTileBytes)
         return "the tile is too large";
     return nullptr;
 }
@@ -81,12 +70,12 @@ double estimate(Geometry const& g, Config const& c, int multiprocessors)
 {
     constexpr double kClocksPerUs = 1900, kRead = 4, kColumn = 3.2, kBytes = 40, kPass = 900, kBlock = 1500,
                      kStart = 3500;
-    double const rows = double(c[kTileD] * c[kTileH]), steps = double(stepsOf(g, c) * passesOf(g, c));
+    double const rows = double(c[kTileD] * c[kTileH]), steps = double(stepsOf(g, c) * passesOf(g, c[kUnits]));
     double const products = rows * steps * std::max(kRead, kColumn * double(c[kTileN]) / 8),
-                 bytes = double(passesOf(g, c) * pixelsIn(g, c) * c[kUnits] * 16) / kBytes,
-                 waits = double(passesOf(g, c)) * kPass + kBlock;
+                 bytes = double(passesOf(g, c[kUnits]) * pixelsIn(g, c) * c[kUnits] * 16) / kBytes,
+                 waits = double(passesOf(g, c[kUnits])) * kPass + kBlock;
     int64_t const blocks = tilesOf(g, c) * ceilDiv(roundUp8(g.k), c[kTileN]),
-                  together = std::clamp<int64_t>(2 * kMostShared / sharedBytes(g, c), 1, 4);
+                  together = std::clamp<int64_t>(2 * kMostTileBytes / sharedBytes(g, c), 1, 4);
     // Blocks of a multiprocessor share its tensor cores and hide each other's waiting.
     double const each = double(ceilDiv(blocks, multiprocessors)),
                  rounds = double(ceilDiv(blocks, multiprocessors * together));
@@ -100,66 +89,44 @@ std::vector<Config> configs(Problem const& p, Arithmetic)
         return {{1, 4, 16, 1, 4}};
     int const multiprocessors = p.target.cuda->multiprocessors;
     constexpr int64_t kTiles[][2] = {{4, 8}, {2, 8}, {2, 4}, {1, 16}, {1, 8}, {1, 4}};
-    std::vector<std::pair<double, Config>> all;
+    std::vector<cuda::Guess<Config>> all;
     for (auto const& tile : kTiles) {
         if (p.inputs[1].dims.rank == 4 ? tile[0] > 1 : tile[1] > 8)
             continue;
         for (int64_t const tileN : {8, 16, 32, 64})
             for (int64_t const units : {1, 2, 3, 4, 6, 8}) {
-                bool const hasFew = units < unitsOf(g) && units < 4; // passes for so little
-                if ((tileN > 8 && roundUp8(g.k) <= tileN / 2) || units > unitsOf(g) || hasFew)
+                if ((tileN > 8 && roundUp8(g.k) <= tileN / 2) || !arePasses(g, units))
                     continue;
                 int64_t const rows = tile[0] * tile[1], most = tileN >= 64 ? 2 : kMostRows;
                 Config const c{tile[0], tile[1], tileN, units,
                                std::clamp<int64_t>(rows / most, std::min<int64_t>(rows, 4), 8)};
                 if (rows / c[kWarps] <= most && !misfit(largest, c))
-                    all.emplace_back(estimate(g, c, multiprocessors), c);
+                    all.push_back({estimate(g, c, multiprocessors), c});
             }
     }
-    std::ranges::stable_sort(all, {}, [](auto const& a) { return a.first; });
-    std::vector<Config> list;
-    for (auto const& a : all)
-        if (list.size() < kMostConfigs)
-            list.push_back(a.second);
-    return list;
+    return cuda::bestOf(std::move(all), kMostConfigs);
 }
 
 Support supports(Problem const& p, Arithmetic a)
 {
-    TW_SUPPORTS(needsSm80(p));
-    TensorSpec const &x = p.inputs[0], &w = p.inputs[1];
-    DataType const type = typeOf(p, a);
-    if ((w.dims.rank != 4 && w.dims.rank != 5) ||
-        p.node->attrsAs<convolution::Attrs>().kind() != WindowKind::kConvolution)
+    TW_SUPPORTS(supportsTiles(p, a));
+    TensorSpec const& w = p.inputs[1];
+    if (w.dims.rank != 4 && w.dims.rank != 5)
         return Support::no("takes windows over two or three axes");
-    if (x.type != type || w.type != type || p.outputs[0].type != type)
-        return Support::no(std::string("takes ") + nameOf(type) + " only");
-    bool const hasBias = p.inputs.size() > 2 && p.inputs[2].present;
-    if (!w.constant || (hasBias && !p.inputs[2].constant))
-        return Support::no("takes constant filters and biases only");
-    if (w.dims.volume() == 0)
-        return Support::no("needs channels and filters");
     Geometry const g = geometryOf(p, true);
-    if (g.groups != 1)
-        return Support::no("takes one group");
     if (w.dims.rank == 4 && g.k > kMostPlaneFilters && g.c > kMostPlaneChannels)
         return Support::no(fmt::format("takes at most {} filters or {} channels over two axes", kMostPlaneFilters,
                                        kMostPlaneChannels));
     int64_t taps = 1;
-    for (int i = 0; i < 3; ++i) {
-        taps *= g.window[i];
-        if (g.window[i] > kMostWindow || g.stride[i] != 1 || (g.dilation[i] != 1 && g.window[i] > 1))
-            return Support::no(
-                fmt::format("takes windows of at most {} along each axis, without strides and dilations", kMostWindow));
+    for (int64_t const n : g.window) {
+        taps *= n;
+        if (n > kMostWindow)
+            return Support::no(fmt::format("takes windows of at most {} along each axis", kMostWindow));
     }
     if (taps > kMostTaps || (w.dims.rank == 4 && taps == 1))
         return Support::no(
             fmt::format("takes windows of at most {} positions, over two axes of more than one", kMostTaps));
-    constexpr int64_t kLimit = int64_t(1) << 24;
-    for (int i = 0; i < 3; ++i)
-        if (std::max({g.in[i], g.out[i], std::abs(g.before[i])}) >= kLimit)
-            return Support::no("takes images of less than 2^24 along each axis");
-    if (g.c >= kLimit || g.k >= kLimit / 8 || tilesOf(g, {1, 4, 8, 1, 4}) >= INT32_MAX)
+    if (tilesOf(g, {1, 4, 8, 1, 4}) >= INT32_MAX)
         return Support::no("counts in 32 bits");
     return configs(p, a).empty() ? Support::no("no tile fits") : Support::yes();
 }
@@ -181,7 +148,7 @@ std::vector<Formats> formats(Problem const& p)
 // the step] words of two channels; zeros where there is no such filter, channel or item.
 std::string packFragments(TensorSpec const& w, Geometry const& g, Config const& c)
 {
-    int64_t const tiles = ceilDiv(roundUp8(g.k), c[kTileN]), passes = passesOf(g, c), steps = stepsOf(g, c),
+    int64_t const tiles = ceilDiv(roundUp8(g.k), c[kTileN]), passes = passesOf(g, c[kUnits]), steps = stepsOf(g, c),
                   each = c[kTileN] == 8 ? 1 : 2, pairs = c[kTileN] / 8 / each, taps = w.dims.volume(2, w.dims.rank);
     std::string packed(size_t(tiles * passes * steps * c[kTileN] * 16 * 2), '\0');
     auto const* const from = static_cast<uint16_t const*>(w.constant->data());
@@ -208,33 +175,16 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& c, Arithme
     if (char const* const why = misfit(largest, c))
         return noKernels(unsupported(why));
     using cuda::constant;
-    std::string const text =
-        cuda::include("kernels/cuda/common/matrix.cuh") + epilogueSource(p, true) + constant("TILE_D", c[kTileD]) +
-        constant("TILE_H", c[kTileH]) + constant("TILE_N", c[kTileN]) + constant("WARPS", c[kWarps]) +
-        constant("KD", largest.window[0]) + constant("KH", largest.window[1]) + constant("KW", largest.window[2]) +
-        constant("UNITS", c[kUnits]) + constant("PASSES", passesOf(largest, c)) + constant("BLOCKS", 2) +
-        constant("TAIL", largest.c - (unitsOf(largest) - 1) * 8) + cuda::flag("RESIDUAL", hasResidual(p)) +
-        cuda::include("families/convolution/cuda_conv_patch.cuh");
+    std::string const text = tileSource(p, largest, c[kUnits]) + constant("TILE_D", c[kTileD]) +
+                             constant("TILE_H", c[kTileH]) + constant("TILE_N", c[kTileN]) +
+                             constant("WARPS", c[kWarps]) + constant("KD", largest.window[0]) +
+                             constant("KH", largest.window[1]) + constant("KW", largest.window[2]) +
+                             constant("BLOCKS", 2) + cuda::include("families/convolution/cuda_conv_patch.cuh");
     auto const run = [&node = *p.node, c](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         Geometry const g = geometryOf(node, args);
         if (isEmpty(g))
             return {};
-        PatchParams a;
-        setOutput(a, args, launch.packed(0));
-        a.m = int32_t(g.out[2]);
-        a.n = int32_t(roundUp8(g.k));
-        a.x = args.inputs[0].data;
-        a.filters = launch.packed(1);
-        a.pixelX = args.inputs[0].pixelStride();
-        a.units = int32_t(unitsOf(g));
-        cuda::i32* const in[] = {&a.d, &a.h, &a.w};
-        cuda::i32* const before[] = {&a.padD, &a.padH, &a.padW};
-        for (int i = 0; i < 3; ++i) {
-            *in[i] = int32_t(g.in[i]);
-            *before[i] = int32_t(g.before[i]);
-        }
-        a.outD = int32_t(g.out[0]);
-        a.outH = int32_t(g.out[1]);
+        PatchParams a = tileParams(g, launch, args);
         a.tilesW = uint32_t(ceilDiv(g.out[2], kTileW));
         a.tilesH = uint32_t(ceilDiv(g.out[1], c[kTileH]));
         a.tilesD = uint32_t(ceilDiv(g.out[0], c[kTileD]));

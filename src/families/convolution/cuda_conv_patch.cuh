@@ -69,8 +69,6 @@ TW_KERNEL __launch_bounds__(THREADS, BLOCKS) convolvePatch(const __grid_constant
     waitForPrevious();
     releaseDependents();
     for (int pass = 0; pass < PASSES; ++pass) {
-        if (pass > 0)
-            __syncthreads(); // all have read the pass before
         fetchTile(p, patch, pass, int(image), d0, h0, w0);
         u32 const* const filters =
             static_cast<u32 const*>(p.filters) + i64(blockIdx.y * PASSES + pass) * (STEPS * PAIRS * 32 * WORDS);

@@ -18,7 +18,7 @@ using Axis = cuda::conv_nd::Axis;
 constexpr size_t kMostConfigs = 4;
 constexpr int64_t kLeastChannels = 16;
 
-// One axis: where the foremost tap of all phases is, from the position on, and how far the first tap of each is behind it.
+// One axis of at most kMostPhases phases: where the foremost tap of all phases is, from the position on, and how far the first tap of each is behind it.
 struct PhasedAxis : Axis
 {
     int64_t foremost = 0, farthest = 0; // the last tap of all, behind the foremost
@@ -26,20 +26,19 @@ struct PhasedAxis : Axis
 
     PhasedAxis(Geometry const& g, int i) : Axis(axisOf(g, WindowKind::kDeconvolution, i))
     {
-        int const most = std::min(phases, gemm::kMostPhases);
         auto firstOf = [&](int p) { return int64_t(begin[p]) + int64_t(count[p] - 1) * step; };
         foremost = firstOf(0);
-        for (int p = 1; p < most; ++p)
+        for (int p = 1; p < phases; ++p)
             foremost = std::min(foremost, firstOf(p));
         phase.phases = phases;
         phase.out = out;
-        for (int p = 0; p < most; ++p) {
+        for (int p = 0; p < phases; ++p) {
             phase.shift[p] = int32_t(firstOf(p) - foremost);
             phase.taps[p] = count[p];
             farthest = std::max(farthest, begin[p] - foremost);
         }
     }
-    bool hasEmptyPhase() const { return *std::min_element(count, count + phases) == 0; }
+    int leastTaps() const { return *std::min_element(count, count + phases); } // of a phase
 };
 
 struct Axes
@@ -73,6 +72,8 @@ gemm::Shape shapeOf(Geometry const& g, Axes const& axes)
 
 char const* unsupportedGeometry(gemm::Spec const& spec, Geometry const& g)
 {
+    if (std::max(g.stride[1], g.stride[2]) > gemm::kMostPhases)
+        return "takes strides up to 16";
     if (isEmpty(g))
         return nullptr; // nothing is launched
     constexpr int64_t kMost = 127, kLimit = int64_t(1) << 24;
@@ -80,20 +81,16 @@ char const* unsupportedGeometry(gemm::Spec const& spec, Geometry const& g)
         if (std::max({g.window[i], g.stride[i], g.dilation[i], std::abs(g.before[i]), g.in[i], g.out[i]}) >= kLimit ||
             g.window[i] * g.dilation[i] >= kLimit)
             return "windows and images of less than 2^24 along each axis";
-    if (std::max(g.stride[1], g.stride[2]) > gemm::kMostPhases)
-        return "takes strides up to 16";
     Axes const axes(g);
     for (PhasedAxis const* a : {&axes.h, &axes.w}) {
-        if (a->hasEmptyPhase())
+        if (a->leastTaps() == 0)
             return "outputs that nothing reaches are for other kernels";
         // The corners of the box of positions are numbers of 8 bits, and so is how far taps are from there.
         int64_t const upper = a->positions() - 1 + a->foremost - (a->in - 1);
         if (a->foremost < -kMost || a->foremost > kMost || upper < -kMost - 1 || upper > kMost || a->farthest > kMost)
             return "TMA's padding and taps end at 127";
     }
-    int const least = *std::min_element(axes.h.count, axes.h.count + axes.h.phases) *
-                      *std::min_element(axes.w.count, axes.w.count + axes.w.phases);
-    if (spec.split > least * ((roundUp8(g.c) + spec.stepK() - 1) / spec.stepK()))
+    if (spec.split > axes.h.leastTaps() * axes.w.leastTaps() * ((roundUp8(g.c) + spec.stepK() - 1) / spec.stepK()))
         return "k of a phase has fewer steps than the blocks that would share them";
     return gemm::unsupported(spec, shapeOf(g, axes));
 }
@@ -136,17 +133,10 @@ std::vector<Config> configs(Problem const& p, Arithmetic)
 
 Support supports(Problem const& p, Arithmetic a)
 {
-    if (!p.node->attrsAs<convolution::Attrs>().transposed)
-        return Support::no("takes transposed convolutions only");
+    TW_SUPPORTS(supportsTransposed(p, typeOf(p, a), 1));
     if (!p.target.cuda || p.target.cuda->capability != 90)
         return Support::no("needs a GPU of compute capability 9.0");
-    if (hasInput(*p.node, Epilogue::kResidual))
-        return Support::no("takes no residual");
-    TW_SUPPORTS(takesOnly(typeOf(p, a), p, 1));
-    bool const hasBias = p.inputs.size() > 2 && p.inputs[2].present;
     TensorSpec const& w = p.inputs[1];
-    if (w.dims.rank != 4 || !w.constant || (hasBias && !p.inputs[2].constant))
-        return Support::no("takes 2-D windows, constant filters and biases only");
     if (p.node->attrsAs<KernelWindowAttrs>().groups != 1 || w.dims[0] < kLeastChannels || w.dims.volume() == 0)
         return Support::no(fmt::format("takes one group of at least {} channels", kLeastChannels));
     if (char const* const why = unsupportedGeometry(baseOf(p), geometryOf(p, true)))
@@ -221,6 +211,8 @@ std::unique_ptr<CudaKernels> generate(Problem const& p, Config const& config, Ar
 {
     gemm::Spec spec;
     if (char const* const why = specOf(p, config, spec))
+        return noKernels(unsupported(why));
+    if (char const* const why = unsupportedGeometry(spec, geometryOf(p, true)))
         return noKernels(unsupported(why));
     auto const pack = [](Problem const& p) {
         return std::vector<std::string>{packBias(p, roundUp8(p.inputs[1].dims[1])), packFilters(p)};

@@ -45,8 +45,6 @@ TW_KERNEL __launch_bounds__(THREADS) convolveSpread(const __grid_constant__ Patc
     waitForPrevious();
     releaseDependents();
     for (int pass = 0; pass < PASSES; ++pass) {
-        if (pass > 0)
-            __syncthreads(); // all have read the pass before
         fetchTile(p, tile, pass, int(image), 0, h0, w0);
         uint2 const* const filters = static_cast<uint2 const*>(p.filters) + i64(pass) * (STEPS * COLUMNS * 32);
         uint2 b[COLUMNS];

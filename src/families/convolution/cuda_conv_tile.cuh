@@ -24,6 +24,8 @@ TW_INLINE Unit withoutGap(Unit u)
 // All threads wait until the tile whose first pixel is d0, h0, w0 of y, of an image, is there.
 TW_INLINE void fetchTile(PatchParams const& p, u32 tile, int pass, int image, int d0, int h0, int w0)
 {
+    if (pass > 0)
+        __syncthreads(); // all have read the pass before
     for (int i = threadIdx.x; i < IN_D * IN_H * IN_W * UNITS; i += THREADS) {
         int const pixel = i / UNITS, unit = i % UNITS, row = pixel / IN_W, plane = row / IN_H;
         int const d = d0 - p.padD + plane, h = h0 - p.padH + row % IN_H, w = w0 - p.padW + pixel % IN_W,

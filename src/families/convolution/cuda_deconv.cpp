@@ -12,17 +12,7 @@
 
 namespace tw::ops::conv_f16 {
 
-namespace beside {
-namespace {
-
-namespace gemm = cuda::gemm_f16;
-namespace conv = cuda::conv_2d;
-
-constexpr size_t kMostConfigs = 4, kMostSources = 2;
-constexpr int64_t kLeastChannels = 16, kMostHalfWindow = 4, kMostWindow = 16;
-
-// Transposed, without a residual, over two axes, the first `inputs` of `type`, known filters and bias.
-Support supportsCommon(Problem const& p, DataType type, size_t inputs)
+Support supportsTransposed(Problem const& p, DataType type, size_t inputs)
 {
     if (!p.node->attrsAs<convolution::Attrs>().transposed)
         return Support::no("takes transposed convolutions only");
@@ -34,6 +24,15 @@ Support supportsCommon(Problem const& p, DataType type, size_t inputs)
         return Support::no("takes 2-D windows, constant filters and biases only");
     return Support::yes();
 }
+
+namespace beside {
+namespace {
+
+namespace gemm = cuda::gemm_f16;
+namespace conv = cuda::conv_2d;
+
+constexpr size_t kMostConfigs = 4, kMostSources = 2;
+constexpr int64_t kLeastChannels = 16, kMostHalfWindow = 4, kMostWindow = 16;
 
 // w [c, k, r, s] as [r, s, k, c]: `filters` rows of `each` channels for every position, zeros after w's.
 std::string packTransposed(TensorSpec const& w, int64_t filters, int64_t each)
@@ -112,7 +111,7 @@ Support supportsHalf(Problem const& p, Arithmetic a)
 {
     if (!p.target.cuda || p.target.cuda->capability != 90)
         return Support::no("needs a GPU of compute capability 9.0");
-    TW_SUPPORTS(supportsCommon(p, DataType::kHalf, 1));
+    TW_SUPPORTS(supportsTransposed(p, DataType::kHalf, 1));
     TensorSpec const& w = p.inputs[1];
     if (p.node->attrsAs<KernelWindowAttrs>().groups != 1 || w.dims[0] < kLeastChannels || w.dims[1] == 0)
         return Support::no(fmt::format("takes one group of at least {} channels", kLeastChannels));
@@ -219,7 +218,7 @@ std::vector<Config> configs(Problem const& p, Arithmetic a)
 Support supports(Problem const& p, Arithmetic a)
 {
     TW_SUPPORTS(needsSm80(p));
-    TW_SUPPORTS(supportsCommon(p, DataType::kFloat, 2));
+    TW_SUPPORTS(supportsTransposed(p, DataType::kFloat, 2));
     if (p.node->attrsAs<KernelWindowAttrs>().groups != 1 || p.inputs[1].dims.volume() == 0)
         return Support::no("takes one group, with channels and filters");
     constexpr int64_t kLimit = int64_t(1) << 30;

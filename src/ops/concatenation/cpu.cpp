@@ -3,37 +3,13 @@
 #include <cstring>
 
 #include "base/round.h"
+#include "families/copy/cpu_column.h"
 #include "families/copy/cpu_pixels.h"
 #include "ops/concatenation/op.h"
 
 namespace tw::ops::concatenation {
 
 namespace {
-
-// Pieces of so few bytes, `rows` of them.
-template <class T>
-void placeColumn(char const* x, char* y, int64_t rowBytes, int64_t rows)
-{
-    for (int64_t r = 0; r < rows; ++r)
-        std::memcpy(y + r * rowBytes, x + r * int64_t(sizeof(T)), sizeof(T));
-}
-
-// False: another number of bytes.
-bool placeColumn(char const* x, char* y, int64_t bytes, int64_t rowBytes, int64_t rows)
-{
-    switch (bytes) {
-    case 1:
-        return placeColumn<uint8_t>(x, y, rowBytes, rows), true;
-    case 2:
-        return placeColumn<uint16_t>(x, y, rowBytes, rows), true;
-    case 4:
-        return placeColumn<uint32_t>(x, y, rowBytes, rows), true;
-    case 8:
-        return placeColumn<uint64_t>(x, y, rowBytes, rows), true;
-    default:
-        return false;
-    }
-}
 
 // Bytes [begin, end) of y. Input k is [outer, its bytes after the axis]; its pieces stand side by side in y's rows.
 void place(RunArgs const& args, int axis, int64_t rowBytes, int64_t begin, int64_t end)
@@ -52,8 +28,8 @@ void place(RunArgs const& args, int axis, int64_t rowBytes, int64_t begin, int64
         int64_t const firstRow = begin / rowBytes, endRow = bytes > 0 ? divideUp(end - before, rowBytes) : 0;
         int64_t const inner = firstRow + 1;
         bool const isDone =
-            endRow - inner > 1 && placeColumn(x.as<char>() + inner * bytes, y + inner * rowBytes + before, bytes,
-                                              rowBytes, endRow - 1 - inner);
+            endRow - inner > 1 && copyColumn(x.as<char>() + inner * bytes, bytes, y + inner * rowBytes + before,
+                                             rowBytes, bytes, endRow - 1 - inner);
         for (int64_t r = firstRow; r < endRow; r = isDone && r == firstRow ? endRow - 1 : r + 1)
             piece(r);
         before += bytes;

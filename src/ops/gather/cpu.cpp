@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "families/copy/cpu_column.h"
 #include "ops/gather/kernels.h"
 #include "ops/gather/op.h"
 #include "tactic/cpu_tactic.h"
@@ -33,18 +34,6 @@ void oneByOne(T const* x, int32_t const* j, int64_t count, int64_t size, int64_t
 }
 
 constexpr int64_t kFew = 4; // indices that are gone through one after the other, each for all rows
-
-// One element of each row, side by side with `step` - 1 others. A null x: zeros.
-template <class T>
-void columnOf(T const* x, int64_t size, int64_t rows, int64_t step, T* y)
-{
-    if (!x)
-        for (int64_t i = 0; i < rows; ++i)
-            y[i * step] = T(0);
-    else
-        for (int64_t i = 0; i < rows; ++i)
-            y[i * step] = x[i * size];
-}
 
 // Work is a range of blocks of y (single elements where blocks are no more), cut anywhere. Blocks come in runs that
 // read from one place in x, with indices one after the other.
@@ -80,17 +69,10 @@ struct Gathering
     // Index i of `rows` rows of x.
     void column(int64_t xAt, int32_t i, int64_t size, int64_t rows, int64_t step, int64_t yAt) const
     {
+        static constexpr char kZeros[8] = {};
         int64_t const p = resolve(i, size);
-        auto const copy = [&](auto zero) {
-            using T = decltype(zero);
-            columnOf(p < 0 ? nullptr : x.as<T>() + xAt + p, size, rows, step, y.as<T>() + yAt);
-        };
-        if (bytes == 4)
-            copy(uint32_t());
-        else if (bytes == 2)
-            copy(uint16_t());
-        else
-            copy(uint8_t());
+        copyColumn(p < 0 ? kZeros : x.as<char>() + (xAt + p) * bytes, p < 0 ? 0 : size * bytes,
+                   y.as<char>() + yAt * bytes, step * bytes, bytes, rows);
     }
 
     // run(r, first, count) for the pieces of [begin, end) that lie in runs of `length`.

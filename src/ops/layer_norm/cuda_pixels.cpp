@@ -2,8 +2,8 @@
 // Groups of channels that lie side by side, over the pixels of an image: by pixels, or linear with the channels last.
 #include <algorithm>
 #include <numeric>
-#include <utility>
 
+#include "kernels/cuda/common/generate.h"
 #include "ops/layer_norm/layout.h"
 
 namespace tw::ops::layer_norm {
@@ -160,19 +160,29 @@ std::unique_ptr<CudaKernels> pixelKernels(Problem const& problem, Shape const& s
         });
 }
 
+// A config of `count` numbers that begins with whole groups and packs of channels, and at most so many pixels of a thread.
+bool isKnown(Shape const& s, Config const& config, size_t count, int64_t mostPacks)
+{
+    return isConfig(config, count, 1, kMostChannels) && fitsBlock(s, config[0]) &&
+           (config[0] == s.channels() || config[0] % s.unit() == 0) && config[1] <= mostPacks;
+}
+std::unique_ptr<CudaKernels> unknownConfig()
+{
+    return noKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
+}
+
 std::unique_ptr<CudaKernels> generate(Problem const& problem, Config const& config)
 {
     Shape const s(problem);
-    bool const isKnown = isConfig(config, 3, 1, kMostChannels) && fitsBlock(s, config[0]) &&
-                         (config[0] == s.channels() || config[0] % s.unit() == 0) && config[1] <= kMostPacks;
-    if (!isKnown)
-        return noKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
+    if (!isKnown(s, config, 3, kMostPacks))
+        return unknownConfig();
     return pixelKernels(problem, s, Choice(s, config));
 }
 
 // ---- Pixels that stay in registers.
 
-constexpr int64_t kMostHeldPacks = 16, kMostHeldSlabs = 8, kMostHeldConfigs = 2;
+constexpr int64_t kMostHeldPacks = 16, kMostHeldSlabs = 8;
+constexpr size_t kMostHeldConfigs = 2;
 
 // {channels of a segment, pixels of a thread}
 Choice heldChoice(Shape const& s, Config const& config)
@@ -193,10 +203,10 @@ std::vector<Config> heldConfigs(Problem const& problem)
     Shape const s(problem);
     int64_t const processors = problem.target.cuda ? problem.target.cuda->multiprocessors : 1,
                   most = s.layout.sizes(problem.inputs[0].maxDims).n;
-    std::vector<std::pair<double, Config>> found;
+    std::vector<cuda::Guess<Config>> found;
     for (int64_t vectors : {1, 2, 4, 8}) {
         int64_t const segment = std::min((vectors * s.width + s.unit() - 1) / s.unit() * s.unit(), s.channels());
-        if (!fitsBlock(s, segment) || (!found.empty() && found.back().second[0] == segment))
+        if (!fitsBlock(s, segment) || (!found.empty() && found.back().spec[0] == segment))
             continue;
         auto blocks = [&](int64_t packs) {
             Choice const c = heldChoice(s, {segment, packs});
@@ -212,12 +222,7 @@ std::vector<Config> heldConfigs(Problem const& problem)
         double const turns = double((blocks(packs) + 2 * processors - 1) / (2 * processors));
         found.push_back({turns * (8 + double(packs)) * (vectors == 1 ? 1.2 : 1), {segment, packs}});
     }
-    std::stable_sort(found.begin(), found.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
-    std::vector<Config> list;
-    for (auto const& [cost, config] : found)
-        if (list.size() < kMostHeldConfigs)
-            list.push_back(config);
-    return list;
+    return cuda::bestOf(std::move(found), kMostHeldConfigs);
 }
 
 Support supportsHeld(Problem const& problem)
@@ -232,10 +237,8 @@ Support supportsHeld(Problem const& problem)
 std::unique_ptr<CudaKernels> generateHeld(Problem const& problem, Config const& config)
 {
     Shape const s(problem);
-    bool const isKnown = isConfig(config, 2, 1, kMostChannels) && fitsBlock(s, config[0]) &&
-                         (config[0] == s.channels() || config[0] % s.unit() == 0) && config[1] <= kMostHeldPacks;
-    if (!isKnown)
-        return noKernels(invalidArgument("the plan's configuration of a layer norm names no kernel"));
+    if (!isKnown(s, config, 2, kMostHeldPacks))
+        return unknownConfig();
     Choice const choice = heldChoice(s, config);
     CudaSource source = sourceOf(problem, s, choice, true);
     source.text += cuda::constant("kMostSlabs", kMostHeldSlabs) + cuda::include("ops/layer_norm/layer_norm_held.cuh");

@@ -102,33 +102,33 @@ struct Grown
     }
 };
 
-// By carried value. Its other sizes must be known: a constant stands in its place.
-std::vector<std::optional<Grown>> grownValues(ImportContext& ctx, int nbCarried)
+// By carried value, whether and how the body makes it longer.
+using Growths = std::vector<std::optional<ImportContext::Growth>>;
+
+// Its other sizes must be known: a constant stands in its place.
+std::vector<std::optional<Grown>> grownValues(ImportContext& ctx, Growths const& growths)
 {
-    std::vector<std::optional<Grown>> grown(static_cast<size_t>(nbCarried));
-    for (int i = 0; i < nbCarried; ++i)
-        if (auto const growth = ctx.growthOf("body", 2 + i, 1 + i); growth && !growth->isRead) {
-            ITensor& first = plainTensor(ctx, ctx.input(2 + i));
-            Dims const dims = first.getDimensions();
-            int const axis = ctx.axis(growth->axis, dims.nbDims);
-            bool isKnown = true;
-            for (int d = 0; d < dims.nbDims; ++d)
-                isKnown = isKnown && (d == axis || dims.d[d] >= 0);
-            if (isKnown)
-                grown[size_t(i)].emplace(Grown{first, axis});
-        }
+    std::vector<std::optional<Grown>> grown(growths.size());
+    for (size_t i = 0; i < growths.size(); ++i) {
+        if (!growths[i] || growths[i]->isRead)
+            continue;
+        ITensor& first = plainTensor(ctx, ctx.input(2 + int(i)));
+        Dims const dims = first.getDimensions();
+        int const axis = ctx.axis(growths[i]->axis, dims.nbDims);
+        bool isKnown = true;
+        for (int d = 0; d < dims.nbDims; ++d)
+            isKnown = isKnown && (d == axis || dims.d[d] >= 0);
+        if (isKnown)
+            grown[i].emplace(Grown{first, axis});
+    }
     return grown;
 }
 
 // A value that gets longer and is read, too, has another shape in each trip. Trips must be known to be copied.
-bool readsWhatGrows(ImportContext& ctx, int nbCarried)
+bool readsWhatGrows(ImportContext& ctx, Growths const& growths)
 {
-    if (!ctx.isConstant(0) || (ctx.hasInput(1) && !ctx.isConstant(1)))
-        return false;
-    for (int i = 0; i < nbCarried; ++i)
-        if (auto const growth = ctx.growthOf("body", 2 + i, 1 + i); growth && growth->isRead)
-            return true;
-    return false;
+    return ctx.isConstant(0) && (!ctx.hasInput(1) || ctx.isConstant(1)) &&
+           std::any_of(growths.begin(), growths.end(), [](auto const& g) { return g && g->isRead; });
 }
 
 void importLoop(ImportContext& ctx)
@@ -144,9 +144,12 @@ void importLoop(ImportContext& ctx)
                                 1 + nbCarried + std::max(nbStacked, 0)));
     if (isOfSequences(ctx))
         return importUnrolled(ctx, nbCarried, "The body works on sequences.");
-    if (readsWhatGrows(ctx, nbCarried))
+    Growths growths;
+    for (int i = 0; i < nbCarried; ++i)
+        growths.push_back(ctx.growthOf("body", 2 + i, 1 + i));
+    if (readsWhatGrows(ctx, growths))
         return importUnrolled(ctx, nbCarried, "A value that each trip makes longer is read in the body.");
-    std::vector<std::optional<Grown>> const grown = grownValues(ctx, nbCarried);
+    std::vector<std::optional<Grown>> const grown = grownValues(ctx, growths);
     auto const isGrown = [&](int i) { return grown[size_t(i)].has_value(); };
     std::vector<size_t> places; // among the values that go from trip to trip, of which the first is its number
     ILoop& loop = addLoop(ctx, ctx.name());

@@ -178,6 +178,21 @@ Result<ir::Value*> addCast(ir::Graph& g, ir::Value* x, DataType type, int positi
     return n->outputs[0];
 }
 
+Result<ir::Value*> addRounding(ir::Graph& g, ir::Value* x, int position)
+{
+    TW_ASSIGN(ir::Value * half, addCast(g, x, DataType::kHalf, position));
+    return addCast(g, half, DataType::kFloat, position + 1);
+}
+
+Result<ir::Value*> roundForAll(ir::Graph& g, ir::Value* x)
+{
+    TW_ASSIGN(ir::Value * back, addRounding(g, x, g.positionOf(x->producer) + 1));
+    ir::Node* const half = back->producer->inputs[0]->producer;
+    g.replaceAllUses(x, back);
+    half->inputs[0] = x;
+    return back;
+}
+
 Result<void> fitBody(ir::Node& fused)
 {
     ir::Graph& body = *fused.body;

@@ -67,6 +67,10 @@ private:
 
 // y = x in another floating type, by a node before `position`.
 Result<ir::Value*> addCast(ir::Graph& g, ir::Value* x, DataType type, int position);
+// x in f16 and in f32 again, by nodes before `position`.
+Result<ir::Value*> addRounding(ir::Graph& g, ir::Value* x, int position);
+// The same behind the node that makes x: all that read x, and the graph where x is an output, read that.
+Result<ir::Value*> roundForAll(ir::Graph& g, ir::Value* x);
 // Body inputs and outputs take the types of the node's; between them the body computes in f32, as kernels do.
 Result<void> fitBody(ir::Node& fused);
 

@@ -65,7 +65,7 @@ private:
             if (moves)
                 rounded_.insert(y);
             else if (!isRounded(y))
-                TW_TRY(roundResult(y, g_.positionOf(&n) + 1));
+                TW_TRY(roundResult(y));
         }
         return {};
     }
@@ -76,11 +76,8 @@ private:
         return !g_.isOutput(y) && readers.size() == 1 && isCast(readers[0]) &&
                isNarrowFloat(readers[0]->outputs[0]->type);
     }
-    // f16 and back, from `position` on.
-    Result<ir::Value*> addPair(ir::Value* x, int position)
+    ir::Value* added(ir::Value* y)
     {
-        TW_ASSIGN(ir::Value * half, addCast(g_, x, DataType::kHalf, position));
-        TW_ASSIGN(ir::Value * y, addCast(g_, half, DataType::kFloat, position + 1));
         rounded_.insert(y);
         changed_ = true;
         return y;
@@ -91,16 +88,14 @@ private:
             return x;
         ir::Value*& known = known_[x];
         if (!known)
-            TW_SET(known, addPair(x, g_.positionOf(&reader)));
-        return known;
+            TW_SET(known, addRounding(g_, x, g_.positionOf(&reader)));
+        return added(known);
     }
-    Result<void> roundResult(ir::Value* y, int position)
+    Result<void> roundResult(ir::Value* y)
     {
-        TW_ASSIGN(ir::Value * to, addPair(y, position));
-        ir::Node* const cast = to->producer->inputs[0]->producer;
         bool const isOutput = g_.isOutput(y);
-        g_.replaceAllUses(y, to);
-        cast->inputs[0] = y;
+        TW_ASSIGN(ir::Value * to, roundForAll(g_, y));
+        added(to);
         if (isOutput)
             to->name = std::exchange(y->name, y->name + " [not rounded]");
         return {};

@@ -201,11 +201,8 @@ private:
     // Who reads an output reads what it holds: how many of its numbers are infinite, say.
     Result<ir::Value*> inHalfForAll(ir::Value* x)
     {
-        int const position = g_.positionOf(x->producer) + 1;
-        TW_ASSIGN(ir::Value * half, addCast(g_, x, DataType::kHalf, position));
-        TW_ASSIGN(ir::Value * back, addCast(g_, half, DataType::kFloat, position + 1));
-        g_.replaceAllUses(x, back);
-        half->producer->inputs[0] = x;
+        TW_ASSIGN(ir::Value * back, roundForAll(g_, x));
+        ir::Value* const half = back->producer->inputs[0];
         std::ranges::replace(g_.outputs, back, half);
         return half;
     }

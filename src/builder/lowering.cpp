@@ -93,7 +93,8 @@ passes::PassContext passContext(Options const& options, Log& log)
              .constraints = options.constraints,
              .recipes = options.recipes,
              .ranges = options.ranges.empty() ? nullptr : &options.ranges,
-             .firstProfile = options.firstProfile.empty() ? nullptr : &options.firstProfile},
+             .firstProfile = options.firstProfile.empty() ? nullptr : &options.firstProfile,
+             .workers = options.tune.buildWorkers},
             log};
 }
 

@@ -44,6 +44,7 @@ struct PassSettings
     std::set<std::string> const* floatLayers = nullptr;
     // What the first optimization profile, for which the graph is made, gives symbols; null: what they have in the graph.
     ir::SymbolTable const* firstProfile = nullptr;
+    Workers* workers = &serialWorkers(); // what takes long is shared out to them
 };
 struct PassContext : PassSettings
 {

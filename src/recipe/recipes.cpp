@@ -337,11 +337,29 @@ Result<ir::Value*> Computation::add(ir::OpDef const& op, ir::AttrsBase const& at
 
 Result<BlobPtr> Computation::finish(ir::Value* result)
 {
-    graph_.outputs = {result};
-    TW_ASSIGN(std::vector<BlobPtr> made, evaluate(graph_, {}));
-    if (recipes_)
-        TW_TRY(recipes_->record(graph_, made[0]));
+    std::vector<Open> one;
+    one.push_back({std::move(*this), result});
+    TW_ASSIGN(std::vector<BlobPtr> const made, finishAll(one, serialWorkers()));
     return made[0];
+}
+
+Result<std::vector<BlobPtr>> Computation::finishAll(std::vector<Open>& list, Workers& workers)
+{
+    std::vector<std::optional<Result<std::vector<BlobPtr>>>> done(list.size());
+    workers.run(int64_t(list.size()), [&](int64_t i, int) {
+        Open& o = list[size_t(i)];
+        o.computation.graph_.outputs = {o.result};
+        done[size_t(i)] = evaluate(o.computation.graph_, {});
+    });
+    std::vector<BlobPtr> out;
+    for (size_t i = 0; i < list.size(); ++i) {
+        TW_TRY(*done[i]);
+        Computation const& c = list[i].computation;
+        out.push_back((*done[i])->front());
+        if (c.recipes_)
+            TW_TRY(c.recipes_->record(c.graph_, out.back()));
+    }
+    return out;
 }
 
 } // namespace tw::recipe

@@ -124,9 +124,19 @@ public:
     Result<ir::Value*> add(ir::OpDef const& op, ir::AttrsBase const& attrs, std::vector<ir::Value*> inputs);
     Result<BlobPtr> finish(ir::Value* result);
 
+    // One that is to be finished. What is done of many at a time is shared out to the workers, and recorded in order.
+    struct Open;
+    static Result<std::vector<BlobPtr>> finishAll(std::vector<Open>& list, Workers& workers);
+
 private:
     Recipes* recipes_;
     ir::Graph graph_;
+};
+
+struct Computation::Open
+{
+    Computation computation;
+    ir::Value* result = nullptr;
 };
 
 // Runs recipes. Nodes that large weights go through have loops of their own, which give the bits of their reference.

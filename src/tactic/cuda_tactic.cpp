@@ -99,7 +99,10 @@ public:
             return {};
         CudaLaunch const launch(module_->device(), functions_.data(), packed_, kernels_->source().isDependent,
                                 static_cast<CUstream_st*>(args.stream), args.kept);
-        return kernels_->run(launch, args);
+        auto done = kernels_->run(launch, args);
+        if (!launch.lackedKernel())
+            return done;
+        return kernels_->run(launch.generally(), args);
     }
 
 private:
@@ -133,8 +136,11 @@ std::string narrowLine(Problem const& problem)
 
 std::string fullText(CudaSource const& source, Problem const& problem)
 {
-    return narrowLine(problem) +
-           cuda::withIncludes(source.isWhole ? source.text : cuda::prelude(source.wide) + source.text);
+    std::string text = narrowLine(problem) +
+                       cuda::withIncludes(source.isWhole ? source.text : cuda::prelude(source.wide) + source.text);
+    for (size_t i = 0; i < source.added.size(); ++i)
+        text += source.names[i].empty() ? "" : source.added[i];
+    return text;
 }
 
 } // namespace
@@ -144,32 +150,50 @@ Result<void> CudaLaunch::withGeometry(int kernel, cuda::LaunchGeometry const& g,
 {
     constexpr int64_t kMostX = INT32_MAX, kMostYZ = 65535;
     constexpr size_t kMostParams = 8;
-    cuda::Driver const& driver = device_.driver();
     if (g.grid <= 0 || g.gridY <= 0 || g.gridZ <= 0)
         return {};
+    if (noted_) {
+        (*noted_)[size_t(first_ + kernel)] = true;
+        return {};
+    }
+    lackedKernel_ = lackedKernel_ || !functions_[first_ + kernel];
+    if (lackedKernel_)
+        return {};
+    cuda::Driver const& driver = device_->driver();
     if (g.grid > kMostX || g.gridY > kMostYZ || g.gridZ > kMostYZ)
         return failedExecution("a grid of {} x {} x {} blocks is too large for a GPU", g.grid, g.gridY, g.gridZ);
     TW_CHECK(params.size() <= kMostParams);
     void* list[kMostParams];
     std::transform(params.begin(), params.end(), list, [](void const* p) { return const_cast<void*>(p); });
-    bool const isDependent = isDependent_ && device_.info().capability() >= 90 && driver.cuLaunchKernelEx;
-    return cuda::launchKernel(driver, functions_[kernel], g, list, isDependent, stream_);
+    bool const isDependent = isDependent_ && device_->info().capability() >= 90 && driver.cuLaunchKernelEx;
+    return cuda::launchKernel(driver, functions_[first_ + kernel], g, list, isDependent, stream_);
 }
 
 Result<cuda::TensorMap> CudaLaunch::encode(cuda::TensorMapSpec const& spec, void const* address) const
 {
+    if (noted_)
+        return cuda::TensorMap{};
     if (!kept_)
-        return cuda::encodeMap(device_.driver(), spec, address);
+        return cuda::encodeMap(device_->driver(), spec, address);
     if (!*kept_)
         *kept_ = std::make_unique<EncodedMaps>();
     auto& entries = static_cast<EncodedMaps&>(**kept_).entries;
     size_t const i = encoded_++;
     if (i < entries.size() && entries[i].address == address && entries[i].spec == spec)
         return entries[i].map;
-    TW_ASSIGN(cuda::TensorMap const map, cuda::encodeMap(device_.driver(), spec, address));
+    TW_ASSIGN(cuda::TensorMap const map, cuda::encodeMap(device_->driver(), spec, address));
     entries.resize(std::max(entries.size(), i + 1));
     entries[i] = {spec, address, map};
     return map;
+}
+
+Result<void> CudaLaunch::copy(void* to, void const* from, int64_t bytes) const
+{
+    if (noted_)
+        return {};
+    cuda::Driver const& driver = device_->driver();
+    TW_CUDA(driver, cuMemcpyDtoDAsync(cuda::addressOf(to), cuda::addressOf(from), size_t(bytes), stream_));
+    return {};
 }
 
 int64_t widestUnit(int64_t bytes, uint64_t all)
@@ -179,11 +203,16 @@ int64_t widestUnit(int64_t bytes, uint64_t all)
     return bytes;
 }
 
-void CudaSource::add(std::string const& name, std::string const& function, std::string const& params, int threads)
+void CudaSource::add(std::string const& name, std::string const& function, std::string const& params, int threads,
+                     int blocks)
 {
-    std::string const bounds = threads ? fmt::format("__launch_bounds__({}) ", threads) : std::string();
+    std::string const bounds = blocks    ? fmt::format("__launch_bounds__({}, {}) ", threads, blocks)
+                               : threads ? fmt::format("__launch_bounds__({}) ", threads)
+                                         : std::string();
+    added.resize(names.size());
     names.push_back(name);
-    text += "TW_KERNEL " + bounds + name + "(const __grid_constant__ " + params + " p) { " + function + "(p); }\n";
+    added.push_back("TW_KERNEL " + bounds + name + "(const __grid_constant__ " + params + " p) { " + function +
+                    "(p); }\n");
 }
 
 void CudaSource::addUnits(std::string const& name, std::string const& function, std::string const& params,
@@ -193,6 +222,14 @@ void CudaSource::addUnits(std::string const& name, std::string const& function, 
         std::string const unit = std::to_string(bytes);
         add(name + "_" + unit, function + "<unit" + unit + ">", params, threads);
     }
+}
+
+void CudaSource::append(CudaSource const& other)
+{
+    text += other.text;
+    added.resize(names.size());
+    added.insert(added.end(), other.added.begin(), other.added.end());
+    names.insert(names.end(), other.names.begin(), other.names.end());
 }
 
 CudaSource wholeSource(char const* name, std::string text, int64_t sharedBytes)
@@ -252,11 +289,11 @@ Result<std::string> CudaTactic::build(Problem const& problem, Config const& conf
     if (!problem.target.cuda)
         return internalError(std::string("tactic ") + name() + " is built without a CUDA target");
     cuda::Target const& target = *problem.target.cuda;
-    auto const kernels = generate_(problem, config);
+    auto const own = kernels(problem, config);
     auto const compiler = target.compiler->get();
     if (!compiler.ok())
         return Error{compiler.error().code, "it has to be compiled: " + compiler.error().message};
-    std::string const source = fullText(kernels->source(), problem);
+    std::string const source = fullText(own->source(), problem);
     TW_ASSIGN(auto compiled, (*compiler)->compile(name(), source, target.architecture));
     return packImage(target.architecture, source, compiled->cubin);
 }
@@ -273,16 +310,18 @@ Result<std::unique_ptr<Kernel>> CudaTactic::loadShared(Problem const& problem, C
 {
     if (!problem.target.cuda || !problem.target.cuda->device)
         return internalError(std::string("tactic ") + name() + " is loaded without a GPU");
-    auto kernels = generate_(problem, config);
+    auto own = kernels(problem, config);
     TW_ASSIGN(std::string const cubin,
-              unpackImage(image, fullText(kernels->source(), problem), problem.target.cuda->architecture));
+              unpackImage(image, fullText(own->source(), problem), problem.target.cuda->architecture));
     TW_ASSIGN(auto module, cuda::Module::load(problem.target.cuda->device, cubin));
     std::vector<CUfunc_st*> functions;
-    for (std::string const& kernel : kernels->source().names) {
-        TW_ASSIGN(CUfunc_st * f, module->function(kernel.c_str(), kernels->source().sharedBytes));
-        functions.push_back(f);
+    for (std::string const& kernel : own->source().names) {
+        functions.push_back(nullptr); // left out
+        if (!kernel.empty()) {
+            TW_ASSIGN(functions.back(), module->function(kernel.c_str(), own->source().sharedBytes));
+        }
     }
-    auto kernel = std::make_unique<GeneratedKernel>(std::move(kernels), std::move(module), std::move(functions));
+    auto kernel = std::make_unique<GeneratedKernel>(std::move(own), std::move(module), std::move(functions));
     cuda::Current const current(*problem.target.cuda->device);
     TW_TRY(kernel->pack(problem, packed));
     return std::unique_ptr<Kernel>(std::move(kernel));
@@ -324,6 +363,12 @@ bool isWide(Problem const& problem)
     auto large = [](TensorSpec const& t) { return t.present && t.maxDims.volume() >= INT32_MAX; };
     return std::any_of(problem.inputs.begin(), problem.inputs.end(), large) ||
            std::any_of(problem.outputs.begin(), problem.outputs.end(), large);
+}
+
+bool isStatic(Problem const& problem)
+{
+    auto isOpen = [](ir::Value const* v) { return v && !tw::ir::isStatic(v->shape); };
+    return std::ranges::none_of(problem.node->inputs, isOpen) && std::ranges::none_of(problem.node->outputs, isOpen);
 }
 
 } // namespace tw::ops

@@ -29,9 +29,11 @@ public:
     // `isDependent`: the kernels wait for the one before themselves (waitForPrevious()) and may begin before it ends.
     CudaLaunch(cuda::Device const& device, CUfunc_st* const* functions, std::span<void const* const> packed,
                bool isDependent, CUstream_st* stream, std::unique_ptr<Kept>* kept = nullptr)
-        : device_(device), functions_(functions), packed_(packed), isDependent_(isDependent), stream_(stream),
-          kept_(kept)
+        : device_(&device), multiprocessors_(device.info().multiprocessors), functions_(functions), packed_(packed),
+          isDependent_(isDependent), stream_(stream), kept_(kept)
     {}
+    // Launches nothing: notes which kernels would be, in a list as long as that of their names.
+    CudaLaunch(std::vector<bool>& noted, int multiprocessors) : multiprocessors_(multiprocessors), noted_(&noted) {}
     // One struct is all that a kernel takes. No blocks: nothing is launched.
     template <class Params>
     Result<void> operator()(int kernel, int64_t blocks, int threads, Params const& params,
@@ -70,18 +72,39 @@ public:
     // What CudaKernels::pack() made, in GPU memory.
     void const* packed(int i) const { return packed_[size_t(i)]; }
     // The same with kernels from the one at `first` on.
-    CudaLaunch from(int first) const { return {device_, functions_ + first, packed_, isDependent_, stream_, kept_}; }
-    int multiprocessors() const { return device_.info().multiprocessors; }
-    cuda::Device const& device() const { return device_; }
+    CudaLaunch from(int first) const
+    {
+        CudaLaunch out = *this;
+        out.first_ += first;
+        return out;
+    }
+    // Whether run() has to take CudaSource::general, for what it took before is not there.
+    bool isGeneral() const { return isGeneral_; }
+    CudaLaunch generally() const
+    {
+        CudaLaunch out = *this;
+        out.isGeneral_ = true;
+        out.lackedKernel_ = false;
+        return out;
+    }
+    bool lackedKernel() const { return lackedKernel_; }
+    Result<void> copy(void* to, void const* from, int64_t bytes) const;
+    int multiprocessors() const { return multiprocessors_; }
+    cuda::Device const& device() const { return *device_; }
     CUstream_st* stream() const { return stream_; }
 
 private:
-    cuda::Device const& device_;
-    CUfunc_st* const* functions_;
+    cuda::Device const* device_ = nullptr;
+    int multiprocessors_ = 1;
+    CUfunc_st* const* functions_ = nullptr;
     std::span<void const* const> packed_;
-    bool isDependent_;
-    CUstream_st* stream_;
-    std::unique_ptr<Kept>* kept_;
+    bool isDependent_ = false;
+    CUstream_st* stream_ = nullptr;
+    std::unique_ptr<Kept>* kept_ = nullptr;
+    std::vector<bool>* noted_ = nullptr;
+    int first_ = 0; // is kernel 0
+    bool isGeneral_ = false;
+    mutable bool lackedKernel_ = false;
     mutable size_t encoded_ = 0; // calls of encode()
 };
 
@@ -100,13 +123,20 @@ struct CudaSource
     bool isDependent = false;       // every kernel calls waitForPrevious() before it touches what others write or read
     int64_t alignment = 1;          // bytes, of the addresses of inputs and outputs; see Kernel::alignment()
     int64_t sharedBytes = 0;        // the most dynamic shared memory of a launch
+    // The kernel that does the work of each of the others, more slowly: which of them run() launches depends on shapes
+    // and addresses alone. Where shapes are fixed, those that it does not need are not compiled. -1: all are.
+    int general = -1;
+    std::vector<std::string> added; // texts of the kernels that add() was given, by position; those of others are empty
 
-    // One more kernel: it calls what the text so far has as a function (template arguments and all) of one struct.
-    // `threads` of its blocks at most; 0: not said.
-    void add(std::string const& name, std::string const& function, std::string const& params, int threads = 0);
+    // One more kernel: it calls what the text has as a function (template arguments and all) of one struct.
+    // `threads` of its blocks at most, and how many blocks a multiprocessor shall hold at least; 0: not said.
+    void add(std::string const& name, std::string const& function, std::string const& params, int threads = 0,
+             int blocks = 0);
     // The same of functions of a unit's type, for units of `bytes` to kMostUnit: name_1, function<unit1>.
     void addUnits(std::string const& name, std::string const& function, std::string const& params, int64_t bytes,
                   int threads = 0);
+    // The texts and kernels of another one, behind its own.
+    void append(CudaSource const& other);
 };
 // A kernel whose text is all there is: dependent, on addresses aligned to 16 bytes.
 CudaSource wholeSource(char const* name, std::string text, int64_t sharedBytes);
@@ -121,7 +151,13 @@ public:
     explicit CudaKernels(CudaSource source) : source_(std::move(source)) {}
     virtual ~CudaKernels() = default;
     CudaSource const& source() const { return source_; }
-    void dropText() { source_.text = {}; } // when it is compiled
+    void dropText() // when it is compiled
+    {
+        source_.text = {};
+        source_.added = {};
+    }
+    // Leaves out what problems of fixed shapes do not need, by CudaSource::general: it has no name, and is not compiled.
+    void leaveOutUnneeded(Problem const& problem);
 
     virtual Result<void> run(CudaLaunch const& launch, RunArgs& args) const = 0;
     virtual int64_t workspaceBytes(std::span<TensorRef const> /*inputs*/, std::span<TensorRef const> /*outputs*/) const
@@ -173,7 +209,12 @@ public:
           formats_(formats), estimate_(estimate), traits_(traits)
     {}
     Traits traits() const override { return traits_; }
-    std::unique_ptr<CudaKernels> kernels(Problem const& p, Config const& c) const { return generate_(p, c); }
+    std::unique_ptr<CudaKernels> kernels(Problem const& p, Config const& c) const
+    {
+        auto out = generate_(p, c);
+        out->leaveOutUnneeded(p);
+        return out;
+    }
     Support supports(Problem const& p) const override { return supports_ ? supports_(p) : Tactic::supports(p); }
     std::vector<Formats> formats(Problem const& p) const override
     {
@@ -199,6 +240,8 @@ private:
 
 // Whether any tensor of the problem can have 2^31 elements or more: kernels then count in 64 bits.
 bool isWide(Problem const& problem);
+// Whether every shape of the problem is fixed.
+bool isStatic(Problem const& problem);
 
 // Blocks of `threads` that give each of `items` a thread.
 inline int64_t blocksFor(int64_t items, int threads)

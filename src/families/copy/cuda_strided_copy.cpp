@@ -128,20 +128,21 @@ void Box::add(int64_t n, int64_t xStep, int64_t yStep)
     to.push(yStep);
 }
 
-CudaSource stridedCopySource(int64_t elementBytes, StridedCopies what, TileShape const& tiles)
+CudaSource stridedCopySource(int64_t elementBytes, StridedCopies what)
 {
     CudaSource out;
     out.isDependent = true;
-    out.names = {"copy_scattered"};
     out.text = cuda::type("Element", cuda::unitOf(elementBytes)) + cuda::constant("kStoreBytes", kStoreBytes) +
                cuda::flag("kBordered", what == StridedCopies::kBordered || what == StridedCopies::kTiledBordered) +
                cuda::include("families/copy/cuda_strided_copy.cuh");
     char const* const params = "tw::ops::StridedCopyParams";
+    out.add("copy_scattered", "tw::ops::copyScattered", params, kThreads);
     out.add("copy_vec16", "tw::ops::copyByVec16<false>", params, kThreads);
     out.add("copy_vec16_deep", "tw::ops::copyByVec16<true>", params, kThreads);
     out.addUnits("move", "tw::ops::copyUnits", params, elementBytes, kThreads);
+    out.general = kUnits;
     if (what == StridedCopies::kTiled || what == StridedCopies::kTiledBordered)
-        addTileKernels(out, elementBytes, tiles);
+        addTileKernels(out, elementBytes);
     return out;
 }
 
@@ -152,12 +153,10 @@ Result<void> stridedCopy(CudaLaunch const& launch, Box const& whole, TileShape c
     Box b = simplified(whole);
     int const last = b.dims.rank - 1;
     bool const bordered = b.low.rank > 0;
-    if (!bordered && last == 0 && b.from[0] == 1 && b.to[0] == 1) {
-        cuda::Driver const& driver = launch.device().driver();
-        TW_CUDA(driver, cuMemcpyDtoDAsync(cuda::addressOf(b.y), cuda::addressOf(b.x),
-                                          size_t(b.dims[0] * b.elementBytes), launch.stream()));
-        return {};
-    }
+    if (!bordered && last == 0 && b.from[0] == 1 && b.to[0] == 1)
+        return launch.copy(b.y, b.x, b.dims[0] * b.elementBytes);
+    bool const isGeneral = launch.isGeneral();
+    tiles = isGeneral ? nullptr : tiles;
     bool onlyBehind = true; // rows of y that end in zeros
     for (int d = 0; d < b.low.rank; ++d)
         onlyBehind = onlyBehind && b.low[d] == 0 && (d == last ? !b.fill && b.high[d] > 0 : b.high[d] == b.dims[d]);
@@ -165,10 +164,11 @@ Result<void> stridedCopy(CudaLaunch const& launch, Box const& whole, TileShape c
         for (int d = last - 1; d >= 0; --d) // the dimension that x is dense in
             if (b.from[d] == 1 && b.dims[d] * b.dims[last] >= kLeastTile)
                 return copyTiles(launch, tilesAt(b.elementBytes), b, d, *tiles);
-    int64_t const unit = unitBytes(b);
-    bool const scattered = unit < kStoreBytes && isDense(b.dims, b.to) && cuda::addressOf(b.y) % kStoreBytes == 0;
+    int64_t const unit = isGeneral ? b.elementBytes : unitBytes(b);
+    bool const scattered =
+        !isGeneral && unit < kStoreBytes && isDense(b.dims, b.to) && cuda::addressOf(b.y) % kStoreBytes == 0;
     if (scattered && tiles && tiles->rows == RowsBy::kTiles && areRowTiles(b))
-        return copyRowTiles(launch, tilesAt(b.elementBytes) + kRowKernel, b);
+        return copyRowTiles(launch, tilesAt(b.elementBytes) + rowKernelOf(b.elementBytes), b);
     int64_t const wide = scattered ? 1 : unit / b.elementBytes; // elements
     StridedCopyParams p;
     p.x = b.x;

@@ -98,7 +98,7 @@ TW_INLINE void copyUnits(StridedCopyParams const& p)
             static_cast<U*>(p.y)[to[k]] = v[k];
 }
 // y is dense: kStore bytes of it at a time, elements from anywhere.
-TW_KERNEL __launch_bounds__(256) copy_scattered(const __grid_constant__ StridedCopyParams p)
+TW_INLINE void copyScattered(StridedCopyParams const& p)
 {
     waitForPrevious();
     releaseDependents();

@@ -50,7 +50,7 @@ enum class StridedCopies
     kTiled,         // and transpose by tiles
     kTiledBordered, // all of that; rows that end in zeros by tiles too
 };
-CudaSource stridedCopySource(int64_t elementBytes, StridedCopies what, TileShape const& tiles = {});
+CudaSource stridedCopySource(int64_t elementBytes, StridedCopies what);
 // `tiles`: of kTiled, null without.
 Result<void> stridedCopy(CudaLaunch const& launch, Box const& box, TileShape const* tiles = nullptr);
 

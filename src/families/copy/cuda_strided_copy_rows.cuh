@@ -16,7 +16,7 @@ TW_INLINE u32 sideOf(Element const* s, int const (&from)[kSide])
         v |= u32(s[from[i]].v) << i * kSize * 8 % 32;
     return v;
 }
-TW_KERNEL __launch_bounds__(256, 6) copy_rows(const __grid_constant__ RowParams p)
+TW_INLINE void copyRows(RowParams const& p)
 {
     idx i = divide(blockIdx.x, p.tilesB), rest = divide(i, p.tilesA);
     int const b0 = int(blockIdx.x - i * idx(p.tilesB.d)) * p.tileB, a0 = int(i - rest * idx(p.tilesA.d)) * p.tileA;

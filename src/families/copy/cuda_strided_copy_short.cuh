@@ -36,7 +36,7 @@ TW_INLINE int readStretch(ShortParams const& p, off begin, int length, off prese
 // Tiles that follow the rows of y: in each a tile begins where its neighbour before it ends, at a multiple of
 // `slack`, so that all that is written are whole packs but for a row's own ends. kWidth: words of a row of x in shared
 // memory; 0: the tile is one span of x.
-TW_KERNEL __launch_bounds__(256) copy_span(const __grid_constant__ ShortParams p)
+TW_INLINE void copySpan(ShortParams const& p)
 {
     TileBox const& t = p.box;
     idx const rest = divide(blockIdx.x, p.tilesB), other = divide(rest, p.tilesA);
@@ -105,7 +105,7 @@ TW_INLINE void readRows(ShortParams const& p, off xRow, int na, int nb)
     }
 }
 // Tiles that are whole rows of y, one span of it.
-TW_KERNEL __launch_bounds__(512) copy_whole(const __grid_constant__ ShortParams p)
+TW_INLINE void copyWhole(ShortParams const& p)
 {
     TileBox const& t = p.box;
     idx const other = divide(blockIdx.x, p.tilesB);
@@ -156,7 +156,7 @@ TW_KERNEL __launch_bounds__(512) copy_whole(const __grid_constant__ ShortParams 
     }
 }
 // The same where rows of x begin at packs: shared memory holds what y will. A warp reads whole lines of 4 rows.
-TW_KERNEL __launch_bounds__(256) copy_whole_even(const __grid_constant__ ShortParams p)
+TW_INLINE void copyWholeEven(ShortParams const& p)
 {
     TileBox const& t = p.box;
     idx const other = divide(blockIdx.x, p.tilesB);

@@ -19,12 +19,12 @@ constexpr int64_t kNeighbours = 8; // boxes beside each other in x that follow o
 
 } // namespace
 
-void addTileKernels(CudaSource& out, int64_t elementBytes, TileShape const& shape)
+void addTileKernels(CudaSource& out, int64_t elementBytes)
 {
     out.text += cuda::include("families/copy/cuda_strided_copy_tiles.cuh");
-    out.names.push_back("copy_tiles");
+    out.add("copy_tiles", "tw::ops::copyTiles", "tw::ops::TileParams", kTileThreads, 5);
     out.sharedBytes = kMostShared;
-    addUnalignedKernels(out, elementBytes, shape);
+    addUnalignedKernels(out, elementBytes);
     addRowKernels(out);
     addShortKernels(out);
 }
@@ -88,10 +88,11 @@ Result<void> copyTiles(CudaLaunch const& launch, int first, Box const& box, int 
     place.packsX = evenX;
     place.evenX = evenX && t.aStep % pack == 0;
     place.evenY = evenY;
+    int const shorts = rowKernelOf(box.elementBytes) + 1;
     if (t.b <= brief && t.aStep == t.b)
-        return copyStretches(launch, first + kRowKernel + 1, t, place, shape);
+        return copyStretches(launch, first + shorts, t, place, shape);
     if (t.a <= brief && t.bStep == t.a)
-        return copyWholeRows(launch, first + kRowKernel + 1, t, place, shape);
+        return copyWholeRows(launch, first + shorts, t, place, shape);
     if (!evenY || !place.evenX || shape.isUnaligned)
         return copyUnaligned(launch, first + 1, t, place, shape);
     auto multiple = [pack](int64_t n) { return std::max(n / pack, int64_t(1)) * pack; };
@@ -142,7 +143,7 @@ int sideOf(Box const& box)
 void addRowKernels(CudaSource& out)
 {
     out.text += cuda::include("families/copy/cuda_strided_copy_rows.cuh");
-    out.names.push_back("copy_rows");
+    out.add("copy_rows", "tw::ops::copyRows", "tw::ops::RowParams", kTileThreads, 6);
 }
 
 bool areRowTiles(Box const& box)
@@ -225,12 +226,14 @@ enum ShortKernel
 void addShortKernels(CudaSource& out)
 {
     out.text += cuda::include("families/copy/cuda_strided_copy_short.cuh");
-    out.names.insert(out.names.end(), {"copy_span", "copy_whole_even", "copy_whole"});
+    char const* const params = "tw::ops::ShortParams";
+    out.add("copy_span", "tw::ops::copySpan", params, kTileThreads);
+    out.add("copy_whole_even", "tw::ops::copyWholeEven", params, kTileThreads);
+    out.add("copy_whole", "tw::ops::copyWhole", params, 512);
     for (std::string const what : {"few", "to_few"})
         for (std::string const count : {"2", "3", "4"})
             out.add("copy_" + what + "_" + count,
-                    (what == "few" ? "tw::ops::copyFew<" : "tw::ops::copyToFew<") + count + ">", "tw::ops::ShortParams",
-                    kTileThreads);
+                    (what == "few" ? "tw::ops::copyFew<" : "tw::ops::copyToFew<") + count + ">", params, kTileThreads);
 }
 
 Result<void> copyStretches(CudaLaunch const& launch, int first, TileBox const& box, TileFacts const& place,
@@ -301,37 +304,52 @@ Result<void> copyWholeRows(CudaLaunch const& launch, int first, TileBox const& b
 
 namespace {
 
-constexpr int64_t kMostThreads = 384, kMostUnalignedShared = 68 << 10;
+constexpr int kMostThreads = 384;
+constexpr int64_t kMostUnalignedShared = 68 << 10;
 
 // How rows are read and how wide they are in shared memory.
 struct Reading
 {
     int64_t unitBytes, rowBytes;
 };
-Reading readingOf(int64_t elementBytes, TileShape const& shape)
+// The usual one is the first.
+std::vector<Reading> readingsOf(int64_t elementBytes)
 {
-    Reading r = elementBytes == 4 ? Reading{16, 128} : elementBytes == 2 ? Reading{8, 256} : Reading{8, 128};
-    if (shape.rowBytes)
-        r.rowBytes = shape.rowBytes;
-    return r;
+    if (elementBytes == 2)
+        return {{8, 256}};
+    int64_t const unit = elementBytes == 4 ? 16 : 8;
+    return {{unit, 128}, {unit, 256}};
+}
+// Its place in the list.
+size_t readingOf(std::vector<Reading> const& list, TileShape const& shape)
+{
+    auto const at = std::ranges::find(list, shape.rowBytes, &Reading::rowBytes);
+    return at == list.end() ? 0 : size_t(at - list.begin());
 }
 
 } // namespace
 
-void addUnalignedKernels(CudaSource& out, int64_t elementBytes, TileShape const& shape)
+int rowKernelOf(int64_t elementBytes)
 {
-    Reading const reading = readingOf(elementBytes, shape);
-    out.names.push_back("copy_unaligned");
-    out.text += cuda::constant("kUnitBytes", reading.unitBytes) + cuda::constant("kRowBytes", reading.rowBytes) +
-                cuda::constant("kMostThreads", kMostThreads) +
-                cuda::include("families/copy/cuda_strided_copy_unaligned.cuh");
+    return 1 + int(readingsOf(elementBytes).size());
 }
 
-Result<void> copyUnaligned(CudaLaunch const& launch, int kernel, TileBox const& box, TileFacts const& place,
+void addUnalignedKernels(CudaSource& out, int64_t elementBytes)
+{
+    out.text += cuda::include("families/copy/cuda_strided_copy_unaligned.cuh");
+    for (Reading const& r : readingsOf(elementBytes))
+        out.add(fmt::format("copy_unaligned_{}", r.rowBytes),
+                fmt::format("tw::ops::copyUnaligned<{}, {}>", r.unitBytes, r.rowBytes), "tw::ops::UnalignedParams",
+                kMostThreads, 3);
+}
+
+Result<void> copyUnaligned(CudaLaunch const& launch, int first, TileBox const& box, TileFacts const& place,
                            TileShape const& shape)
 {
     int64_t const size = place.elementBytes, pack = kPackBytes / size, sector = kSectorBytes / size;
-    Reading const reading = readingOf(size, shape);
+    std::vector<Reading> const readings = readingsOf(size);
+    size_t const at = readingOf(readings, shape);
+    Reading const reading = readings[at];
     UnalignedParams p;
     p.box = box;
     int64_t const slack = place.evenY ? 0 : sector;
@@ -354,7 +372,8 @@ Result<void> copyUnaligned(CudaLaunch const& launch, int kernel, TileBox const& 
     p.tilesB = cuda::divBy(cuda::ceilDiv(box.b, tileB));
     p.packs = cuda::divBy(tileA / pack);
     int64_t const held = tileA + slack, bytes = held * reading.rowBytes + (held / pack + 1) * reading.unitBytes;
-    return launch(kernel, int64_t(p.tilesA.d * p.tilesB.d) * place.others, int(tileA / pack * sector), p, bytes);
+    return launch(first + int(at), int64_t(p.tilesA.d * p.tilesB.d) * place.others, int(tileA / pack * sector), p,
+                  bytes);
 }
 
 } // namespace tw::ops

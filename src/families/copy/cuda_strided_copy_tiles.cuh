@@ -100,7 +100,7 @@ TW_INLINE Whole turned(u32 const (&w)[kPack], int side)
         }
     return v;
 }
-TW_KERNEL __launch_bounds__(256, 5) copy_tiles(const __grid_constant__ TileParams p)
+TW_INLINE void copyTiles(TileParams const& p)
 {
     TileBox const& t = p.box;
     idx const rest = divide(blockIdx.x, p.tilesB), other = divide(rest, p.tilesA);

@@ -20,9 +20,10 @@ struct TileFacts
     bool packsX = false, packsY = false;  // the boxes do, whatever their rows
 };
 
-constexpr int kRowKernel = 2; // of those kernels, that of copyRowTiles()
-// After the source of move(), which says what an Element is.
-void addTileKernels(CudaSource& out, int64_t elementBytes, TileShape const& shape);
+// Of those kernels, that of copyRowTiles().
+int rowKernelOf(int64_t elementBytes);
+// After the source of copyUnits(), which says what an Element is.
+void addTileKernels(CudaSource& out, int64_t elementBytes);
 // `first`: the position of the first of those kernels; `dense`: the dimension whose step in x is 1. That in y of the
 // last one is 1. No border.
 Result<void> copyTiles(CudaLaunch const& launch, int first, Box const& box, int dense, TileShape const& shape);
@@ -48,9 +49,10 @@ Result<void> copyWholeRows(CudaLaunch const& launch, int first, TileBox const& b
 
 // Transposes where rows begin off packs of 16 bytes.
 
-// One kernel, After the source of addTileKernels().
-void addUnalignedKernels(CudaSource& out, int64_t elementBytes, TileShape const& shape);
-Result<void> copyUnaligned(CudaLaunch const& launch, int kernel, TileBox const& box, TileFacts const& place,
+// After the source of addTileKernels(): a kernel for each length of rows that a tile may have.
+void addUnalignedKernels(CudaSource& out, int64_t elementBytes);
+// `first`: the position of the first of those kernels.
+Result<void> copyUnaligned(CudaLaunch const& launch, int first, TileBox const& box, TileFacts const& place,
                            TileShape const& shape);
 
 } // namespace tw::ops

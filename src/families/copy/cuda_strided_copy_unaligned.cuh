@@ -4,7 +4,7 @@
 // sector earlier than in the first. What lies across two rows of y is written by the last tile of the first one, which
 // reads the first rows of x again, a column further. A thread has the packs of columns that are kStep apart: they lie
 // alike in shared memory and in their sectors.
-//   int kUnitBytes, kRowBytes, kMostThreads
+// kUnitBytes are read at a time, kRowBytes lie from row to row.
 #pragma once
 
 #include "families/copy/copy_params.h"
@@ -12,9 +12,10 @@
 
 namespace tw::ops {
 
-constexpr int kUnit = kUnitBytes / kSize, kPitch = kRowBytes / kSize, kUnits = kPitch / kUnit, kStep = 32 / kSize;
-TW_KERNEL __launch_bounds__(kMostThreads, 3) copy_unaligned(const __grid_constant__ UnalignedParams p)
+template <int kUnitBytes, int kRowBytes>
+TW_INLINE void copyUnaligned(UnalignedParams const& p)
 {
+    constexpr int kUnit = kUnitBytes / kSize, kPitch = kRowBytes / kSize, kUnits = kPitch / kUnit, kStep = 32 / kSize;
     TileBox const& t = p.box;
     idx const rest = divide(blockIdx.x, p.tilesB), other = divide(rest, p.tilesA);
     off at[2];

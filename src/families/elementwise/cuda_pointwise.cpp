@@ -211,17 +211,6 @@ Result<void> run(Operands const& o, CudaLaunch const& launch, RunArgs& args)
 
 } // namespace
 
-bool isStatic(Problem const& problem)
-{
-    for (ir::Value const* v : problem.node->inputs)
-        if (v && !tw::ir::isStatic(v->shape))
-            return false;
-    for (ir::Value const* v : problem.node->outputs)
-        if (!tw::ir::isStatic(v->shape))
-            return false;
-    return true;
-}
-
 std::unique_ptr<CudaKernels> pointwiseKernels(Problem const& problem, Pointwise const& what)
 {
     int64_t const pack = packOf(problem, what.inputs);

@@ -32,9 +32,6 @@ std::vector<Formats> pointwiseFormats(Problem const& problem, std::vector<int> c
 // The same for nodes whose inputs are the operands, in order.
 std::vector<Formats> pointwiseFormatsOfAll(Problem const& problem);
 
-// Every shape of the problem is fixed.
-bool isStatic(Problem const& problem);
-
 // Source of `TW_INLINE T name(T x)` for T float and double: an activation function. `isHalf`: for T float and results
 // that become FP16, after kernels/cuda/common/half_math.cuh.
 std::string activationSource(char const* name, int kind, float alpha, float beta, bool isHalf = false);

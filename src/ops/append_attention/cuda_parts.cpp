@@ -46,8 +46,7 @@ private:
             out.sharedBytes = std::max(out.sharedBytes, s.sharedBytes);
             if (i == size_t(Part::kValueUpdate))
                 continue;
-            out.text += s.text;
-            out.names.insert(out.names.end(), s.names.begin(), s.names.end());
+            out.append(s);
         }
         return out;
     }

@@ -146,8 +146,9 @@ Result<void> runInputs(int axis, CudaLaunch const& launch, RunArgs& args)
         Rows const rows = rowsOfInput(args, i, axis, begin);
         char const* const place = y.as<char>() + begin;
         if (rows.bytes * rows.count > 0 && (x.as<char>() != place || rows.step != whole.step)) {
-            int kernel = unitShift(cuda::addressOf(x.data) | cuda::addressOf(y.data) |
-                                   uint64_t(rows.bytes | rows.step | whole.step | begin));
+            int kernel = launch.isGeneral() ? 0
+                                            : unitShift(cuda::addressOf(x.data) | cuda::addressOf(y.data) |
+                                                        uint64_t(rows.bytes | rows.step | whole.step | begin));
             RowParams p{.x = x.data,
                         .y = y.data,
                         .count = uint64_t(rows.bytes * rows.count) >> kernel,
@@ -156,7 +157,7 @@ Result<void> runInputs(int axis, CudaLaunch const& launch, RunArgs& args)
                         .yRow = whole.step >> kernel,
                         .yBegin = begin >> kernel,
                         .length = rows.bytes >> kernel};
-            if (kernel < kOddKernels && p.length > kShortRow) {
+            if (!launch.isGeneral() && kernel < kOddKernels && p.length > kShortRow) {
                 int64_t const each = kStoreBytes >> kernel, stores = (p.length + each - 2) / each + 1;
                 p.row = cuda::divBy(stores);
                 p.count = uint64_t(stores * rows.count);
@@ -191,7 +192,8 @@ CudaSource sourceOf(Problem const& problem)
                            cuda::include("ops/concatenation/concatenation_vec16.cuh"),
                    .names = {},
                    .wide = storageCount(y.format, y.type, y.maxDims) >= INT32_MAX / sizeOf(y.type),
-                   .isDependent = true};
+                   .isDependent = true,
+                   .general = 0};
     std::string const space = "tw::ops::concatenation::";
     out.addUnits("concatenation", space + "copyRows", space + "RowParams", 1);
     for (std::string const unit : {"1", "2", "4"})
@@ -208,7 +210,7 @@ std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
     return kernelsOf(
         sourceOf(problem),
         [axis = int(problem.node->attrsAs<Attrs>().axis)](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
-            int const shift = wholeShift(axis, args);
+            int const shift = launch.isGeneral() ? -1 : wholeShift(axis, args);
             if (shift < 0)
                 return runInputs(axis, launch, args);
             bool const joins =

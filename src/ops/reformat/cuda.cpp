@@ -31,9 +31,9 @@ int axisOf(Format x, Format y, int rank)
     return packed == Format::kLinear ? 0 : channelAxis(packed, rank);
 }
 
-CudaSource sourceOf(Problem const& problem, TileShape const& shape)
+CudaSource stridedSourceOf(Problem const& problem)
 {
-    CudaSource out = stridedCopySource(sizeOf(problem.outputs[0].type), StridedCopies::kTiledBordered, shape);
+    CudaSource out = stridedCopySource(sizeOf(problem.outputs[0].type), StridedCopies::kTiledBordered);
     out.wide = isWide(problem);
     for (TensorSpec const* t : {&problem.inputs[0], &problem.outputs[0]})
         out.wide = out.wide || storageCount(t->format, t->type, t->maxDims) >= INT32_MAX;
@@ -57,7 +57,7 @@ Support supportsStridedCopy(Problem const& p)
 std::unique_ptr<CudaKernels> generateStridedCopy(Problem const& problem, Config const& config)
 {
     TileShape const shape = tileShapeOf(config);
-    return kernelsOf(sourceOf(problem, shape), [shape](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
+    return kernelsOf(stridedSourceOf(problem), [shape](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
         TensorRef const &x = args.inputs[0], &y = args.outputs[0];
         Box box;
         box.elementBytes = sizeOf(x.type);
@@ -135,14 +135,18 @@ CudaSource sourceOf(Problem const& problem, bool byPlanes)
                    .wide = isWide(problem),
                    .isDependent = true,
                    .alignment = 16,
-                   .sharedBytes = byPlanes ? kMostBytes : kTileBytes};
+                   .sharedBytes = byPlanes ? kMostBytes : kTileBytes,
+                   .general = isByPixel(problem.outputs[0].format) ? 0 : kSteps};
     for (std::string const to : {"Nhwc", "Planes"})
         for (int step = 0; step < kSteps; ++step) {
             std::string const each = std::to_string(1 << step);
             out.add((to == "Nhwc" ? "to_pixels_" : "to_planes_") + each,
                     "tw::ops::reformat::to" + to + "<" + each + ">", "tw::ops::reformat::PixelParams");
         }
-    out.names.insert(out.names.end(), {"to_pixels_planes", "to_planes_planes"});
+    for (std::string const to : {"pixels", "planes"})
+        out.add("to_" + to + "_planes",
+                to == "pixels" ? "tw::ops::reformat::toNhwcByPlanes" : "tw::ops::reformat::toPlanesByPlanes",
+                "tw::ops::reformat::PixelParams");
     return out;
 }
 
@@ -184,7 +188,7 @@ std::unique_ptr<CudaKernels> generateNhwc(Problem const& problem, Config const& 
         p.plane = cuda::divBy(std::max<int64_t>(p.pixels, 1));
         int64_t const images = x.dims.volume(0, axis), groups = (p.channels + 7) / 8;
         auto blocksOf = [](int64_t count, int64_t each) { return (count + each - 1) / each; };
-        if (int const shift = byPlanes ? planesShift(p.channels, p.pixels) : -1; shift >= 0) {
+        if (int const shift = byPlanes && !launch.isGeneral() ? planesShift(p.channels, p.pixels) : -1; shift >= 0) {
             p.groupShift = shift;
             int64_t const blocks = blocksOf(groups, int64_t(1) << shift);
             p.blocksC = cuda::divBy(std::max<int64_t>(blocks, 1));
@@ -198,7 +202,7 @@ std::unique_ptr<CudaKernels> generateNhwc(Problem const& problem, Config const& 
         p.blocksC = cuda::divBy(std::max<int64_t>(blocksC, 1));
         p.blocksP = cuda::divBy(std::max<int64_t>(blocksP, 1));
         int step = kSteps - 1;
-        while (p.pixels % (int64_t(1) << step) != 0)
+        while (p.pixels % (int64_t(1) << step) != 0 || (launch.isGeneral() && step > 0))
             --step;
         return launch((toNhwc ? 0 : kSteps) + step, images * blocksC * blocksP, kPixelThreads, p, kTileBytes);
     });

@@ -158,7 +158,7 @@ TW_INLINE Tile planesOf(PixelParams const& p, int& valid)
     valid = int((left < all ? left : all) * p.pixels / 8); // of 16 bytes: a multiple, the host has seen to it
     return t;
 }
-TW_KERNEL to_pixels_planes(const __grid_constant__ PixelParams p)
+TW_INLINE void toNhwcByPlanes(PixelParams const& p)
 {
     waitForPrevious();
     releaseDependents();
@@ -195,7 +195,7 @@ TW_KERNEL to_pixels_planes(const __grid_constant__ PixelParams p)
         *reinterpret_cast<Halves*>(y + at * p.pixel + g * 8) = out;
     }
 }
-TW_KERNEL to_planes_planes(const __grid_constant__ PixelParams p)
+TW_INLINE void toPlanesByPlanes(PixelParams const& p)
 {
     waitForPrevious();
     releaseDependents();

@@ -49,9 +49,9 @@ std::unique_ptr<CudaKernels> plainKernels(Problem const& problem, Config const&)
     });
 }
 
-CudaSource sourceOf(Problem const& problem, TileShape const& shape)
+CudaSource stridedSourceOf(Problem const& problem)
 {
-    CudaSource out = stridedCopySource(sizeOf(problem.outputs[0].type), StridedCopies::kTiled, shape);
+    CudaSource out = stridedCopySource(sizeOf(problem.outputs[0].type), StridedCopies::kTiled);
     out.wide = isWide(problem);
     return out;
 }
@@ -59,7 +59,7 @@ CudaSource sourceOf(Problem const& problem, TileShape const& shape)
 std::unique_ptr<CudaKernels> stridedCopyKernels(Problem const& problem, Config const& config)
 {
     auto const& attrs = problem.node->attrsAs<Attrs>();
-    return kernelsOf(sourceOf(problem, tileShapeOf(config)),
+    return kernelsOf(stridedSourceOf(problem),
                      [&attrs, shape = tileShapeOf(config)](CudaLaunch const& launch, RunArgs& args) -> Result<void> {
                          TensorRef const &x = args.inputs[0], &y = args.outputs[0];
                          bool const isSecond = isIdentity(attrs.firstTranspose);

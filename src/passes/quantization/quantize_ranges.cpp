@@ -94,8 +94,7 @@ public:
         for (auto const& n : g_.nodes)
             if (sums_.contains(n.get()))
                 sums.push_back(n.get());
-        for (ir::Node* n : sums)
-            TW_TRY(quantizeWeights(*n));
+        TW_TRY(quantizeWeights(sums));
         g_.eraseUnusedValues();
         ctx_.log.info("INT8: {} layers by dynamic ranges", sums_.size());
         return true;
@@ -308,61 +307,95 @@ private:
         return {};
     }
 
-    Result<void> quantizeWeights(ir::Node& n)
+    using Operation = ops::elementwise::Operation;
+    static Result<ir::Value*> apply(recipe::Computation& c, Operation op, ir::Value* a, ir::Value* b)
     {
-        using Operation = ops::elementwise::Operation;
+        return c.add(ops::elementwise::def(), ops::elementwise::Attrs(op), {a, b});
+    }
+    // What one step of the integers is for each channel of the weights: the largest of them is 127 steps.
+    static Result<recipe::Computation::Open> stepsOf(recipe::Recipes* recipes, ir::Node const& n)
+    {
         ir::Value const& w = *n.inputs[1];
-        Extents const dims = ir::extentsOf(w.shape);
+        int const rank = int(w.rank()), axis = channelAxis(n);
+        recipe::Computation c(recipes);
+        ops::unary::Attrs magnitude;
+        magnitude.operation = ops::unary::Operation::kAbs;
+        TW_ASSIGN(ir::Value * a, c.add(ops::unary::def(), magnitude, {c.take(w)}));
+        ops::reduce::Attrs largest;
+        largest.kind = ops::reduce::Kind::kMax;
+        largest.keepDims = true;
+        for (int d = 0; d < rank; ++d)
+            largest.axes |= d == axis ? 0 : int64_t(1) << d;
+        TW_ASSIGN(ir::Value * m, c.add(ops::reduce::def(), largest, {a}));
+        TW_ASSIGN(ir::Value * steps,
+                  apply(c, Operation::kDiv, m, c.literal(DataType::kFloat, Extents::ones(rank), 127)));
+        return recipe::Computation::Open{std::move(c), steps};
+    }
+    static Result<recipe::Computation::Open> integersOf(recipe::Recipes* recipes, ir::Node const& n,
+                                                        ir::Value const& steps)
+    {
+        ir::Value const& w = *n.inputs[1];
         int const axis = channelAxis(n);
-        Extents const ones = Extents::ones(dims.rank);
-        auto apply = [](recipe::Computation& c, Operation op, ir::Value* a, ir::Value* b) {
-            return c.add(ops::elementwise::def(), ops::elementwise::Attrs(op), {a, b});
-        };
-        auto steps = [&](recipe::Computation& c) -> Result<ir::Value*> {
-            ops::unary::Attrs magnitude;
-            magnitude.operation = ops::unary::Operation::kAbs;
-            TW_ASSIGN(ir::Value * a, c.add(ops::unary::def(), magnitude, {c.take(w)}));
-            ops::reduce::Attrs largest;
-            largest.kind = ops::reduce::Kind::kMax;
-            largest.keepDims = true;
-            for (int d = 0; d < dims.rank; ++d)
-                largest.axes |= d == axis ? 0 : int64_t(1) << d;
-            TW_ASSIGN(ir::Value * m, c.add(ops::reduce::def(), largest, {a}));
-            return apply(c, Operation::kDiv, m, c.literal(DataType::kFloat, ones, 127));
-        };
-        recipe::Computation scales(ctx_.recipes);
-        TW_ASSIGN(ir::Value * t, steps(scales));
-        TW_ASSIGN(BlobPtr scaleData, scales.finish(t));
-        recipe::Computation numbers(ctx_.recipes);
-        TW_ASSIGN(ir::Value * divisor, steps(numbers));
-        TW_ASSIGN(ir::Value * q, apply(numbers, Operation::kDiv, numbers.take(w), divisor));
-        auto literal = [&](double v) { return numbers.literal(DataType::kFloat, ones, v); };
+        Extents const dims = ir::extentsOf(w.shape), ones = Extents::ones(dims.rank);
+        Extents along = ones;
+        if (axis >= 0)
+            along[axis] = dims[axis];
+        recipe::Computation c(recipes);
+        TW_ASSIGN(ir::Value * q, apply(c, Operation::kDiv, c.take(w), c.take(steps, along)));
+        auto literal = [&](double v) { return c.literal(DataType::kFloat, ones, v); };
         auto round = [&](double shift, ops::unary::Operation to) -> Result<ir::Value*> {
-            TW_ASSIGN(ir::Value * shifted, apply(numbers, Operation::kSum, q, literal(shift)));
-            return numbers.add(ops::unary::def(), ops::unary::Attrs(to), {shifted});
+            TW_ASSIGN(ir::Value * shifted, apply(c, Operation::kSum, q, literal(shift)));
+            return c.add(ops::unary::def(), ops::unary::Attrs(to), {shifted});
         };
         if (isOnDla(n)) { // ties to zero: each half from its own side
             TW_ASSIGN(ir::Value * up, round(-0.5, ops::unary::Operation::kCeil));
-            TW_SET(up, apply(numbers, Operation::kMax, up, literal(0)));
+            TW_SET(up, apply(c, Operation::kMax, up, literal(0)));
             TW_ASSIGN(ir::Value * down, round(0.5, ops::unary::Operation::kFloor));
-            TW_SET(down, apply(numbers, Operation::kMin, down, literal(0)));
-            TW_SET(q, apply(numbers, Operation::kSum, up, down));
+            TW_SET(down, apply(c, Operation::kMin, down, literal(0)));
+            TW_SET(q, apply(c, Operation::kSum, up, down));
         } else {
             TW_SET(q, round(0.5, ops::unary::Operation::kFloor));
         }
-        TW_ASSIGN(q, apply(numbers, Operation::kMax, q, literal(-127)));
-        TW_ASSIGN(q, apply(numbers, Operation::kMin, q, literal(127)));
-        TW_ASSIGN(q, numbers.add(ops::quantize::def(), ops::quantize::Attrs(),
-                                 {q, numbers.literal(DataType::kFloat, {1}, 1)}));
-        auto integers = std::make_shared<ir::Constant>(*w.constant), scale = std::make_shared<ir::Constant>();
-        TW_ASSIGN(integers->data, numbers.finish(q));
-        scale->data = std::move(scaleData);
-        ir::Value* const i8 = g_.addConstant(w.name + ".int8", DataType::kInt8, dims, std::move(integers));
-        ir::Value* const s = g_.addConstant(w.name + ".steps", DataType::kFloat,
-                                            axis < 0 ? Extents{} : Extents{dims[axis]}, std::move(scale));
-        TW_ASSIGN(ir::Node * d, g_.addNode(ops::dequantize::def(), std::make_unique<ops::dequantize::Attrs>(axis),
-                                           {i8, s}, w.name + " from INT8", {}, g_.positionOf(&n)));
-        n.inputs[1] = d->outputs[0];
+        TW_SET(q, apply(c, Operation::kMax, q, literal(-127)));
+        TW_SET(q, apply(c, Operation::kMin, q, literal(127)));
+        TW_SET(q, c.add(ops::quantize::def(), ops::quantize::Attrs(), {q, c.literal(DataType::kFloat, {1}, 1)}));
+        return recipe::Computation::Open{std::move(c), q};
+    }
+    // Large weights take long: all layers are computed at a time.
+    Result<void> quantizeWeights(std::vector<ir::Node*> const& sums)
+    {
+        std::vector<recipe::Computation::Open> list;
+        for (ir::Node const* n : sums) {
+            TW_ASSIGN(auto steps, stepsOf(ctx_.recipes, *n));
+            list.push_back(std::move(steps));
+        }
+        TW_ASSIGN(std::vector<BlobPtr> const stepData, recipe::Computation::finishAll(list, *ctx_.workers));
+        list.clear();
+        std::vector<ir::Value*> steps;
+        for (size_t i = 0; i < sums.size(); ++i) {
+            ir::Value const& w = *sums[i]->inputs[1];
+            int const axis = channelAxis(*sums[i]);
+            auto scale = std::make_shared<ir::Constant>();
+            scale->data = stepData[i];
+            steps.push_back(g_.addConstant(w.name + ".steps", DataType::kFloat,
+                                           axis < 0 ? Extents{} : Extents{ir::extentsOf(w.shape)[axis]},
+                                           std::move(scale)));
+            TW_ASSIGN(auto integers, integersOf(ctx_.recipes, *sums[i], *steps[i]));
+            list.push_back(std::move(integers));
+        }
+        TW_ASSIGN(std::vector<BlobPtr> const data, recipe::Computation::finishAll(list, *ctx_.workers));
+        for (size_t i = 0; i < sums.size(); ++i) {
+            ir::Node& n = *sums[i];
+            ir::Value const& w = *n.inputs[1];
+            auto integers = std::make_shared<ir::Constant>(*w.constant);
+            integers->data = data[i];
+            ir::Value* const i8 =
+                g_.addConstant(w.name + ".int8", DataType::kInt8, ir::extentsOf(w.shape), std::move(integers));
+            TW_ASSIGN(ir::Node * d,
+                      g_.addNode(ops::dequantize::def(), std::make_unique<ops::dequantize::Attrs>(channelAxis(n)),
+                                 {i8, steps[i]}, w.name + " from INT8", {}, g_.positionOf(&n)));
+            n.inputs[1] = d->outputs[0];
+        }
         return {};
     }
 

@@ -23,22 +23,28 @@ constexpr int kMostIndexNodes = 24;
 
 Known countingOf(ir::Value const* v, int nodes);
 
-Known ofConstant(TensorRef const& t, size_t rank)
+// Of a constant's elements `first`, first + `apart` .., which are a tensor of `dims`.
+Known ofConstant(TensorRef const& t, Extents const& dims, int64_t first = 0, int64_t apart = 1)
 {
-    constexpr int64_t kMostElements = 1 << 16;
-    if (t.count() < 1 || t.count() > kMostElements)
+    int const rank = dims.rank;
+    int64_t const count = dims.volume();
+    if (count < 1)
         return std::nullopt;
-    Counting c{t.getInt(0), std::vector<ir::Dim>(rank, 0)};
+    auto at = [&](int64_t i) { return t.getInt(first + i * apart); };
+    Counting c{at(0), std::vector<ir::Dim>(size_t(rank), 0)};
     int64_t row = 1; // elements of a step along d
-    for (size_t d = rank; d-- > 0; row *= t.dims[d])
-        if (t.dims[d] > 1)
-            c.steps[d] = t.getInt(row) - t.getInt(0);
-    for (int64_t i = 0; i < t.count(); ++i) {
-        int64_t wanted = t.getInt(0), rest = i;
-        for (size_t d = rank; d-- > 0; rest /= t.dims[d])
-            wanted += c.steps[d].value() * (rest % t.dims[d]);
-        if (t.getInt(i) != wanted)
-            return std::nullopt;
+    for (int d = rank - 1; d >= 0; row *= dims[d--])
+        if (dims[d] > 1)
+            c.steps[size_t(d)] = at(row) - at(0);
+    // Exporters write whole grids of places: only rows are told apart by divisions.
+    int64_t const length = rank > 0 ? dims[rank - 1] : 1, step = rank > 0 ? c.steps.back().value() : 0;
+    for (int64_t i = 0; i < count; i += length) {
+        int64_t wanted = at(0), rest = i / length;
+        for (int d = rank - 2; d >= 0; rest /= dims[d--])
+            wanted += c.steps[size_t(d)].value() * (rest % dims[d]);
+        for (int64_t k = 0; k < length; ++k, wanted += step)
+            if (at(i + k) != wanted)
+                return std::nullopt;
     }
     return c;
 }
@@ -128,7 +134,7 @@ Known countingOf(ir::Value const* v, int nodes)
     if (auto const number = onlyElementOf(v, nullptr)) // refit reaches no integers
         return Counting{*number, std::vector<ir::Dim>(v->shape.size(), 0)};
     if (TensorRef const t = constantOf(v); t.data)
-        return ofConstant(t, v->shape.size());
+        return ofConstant(t, t.dims);
     return v->producer ? ofNode(*v->producer, nodes - 1) : std::nullopt;
 }
 
@@ -147,6 +153,19 @@ std::vector<Counting> countingsOf(ir::Node const& n, bool isTuples)
                           join->attrsAs<ops::concatenation::Attrs>().axis == indices->rank() - 1;
     std::vector<ir::Value*> const parts = isJoined ? join->inputs : std::vector<ir::Value*>{n.inputs[1]};
     std::vector<Counting> list;
+    TensorRef const tuples = isTuples && !isJoined ? constantOf(indices) : TensorRef{};
+    if (tuples.data && indices->type == DataType::kInt32 && tuples.dims.rank > 0) {
+        Extents dims = tuples.dims;
+        int64_t const length = dims[dims.rank - 1];
+        --dims.rank;
+        for (int64_t k = 0; k < length; ++k) {
+            auto c = ofConstant(tuples, dims, k, length);
+            if (!c)
+                return {};
+            list.push_back(std::move(*c));
+        }
+        return list;
+    }
     for (ir::Value const* v : parts) {
         std::optional<Counting> c = !isTuples || v->shape.back().is(1) ? countingOf(v) : std::nullopt;
         if (!c)

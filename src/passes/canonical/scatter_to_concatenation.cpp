@@ -4,6 +4,7 @@
 //   scatter of tuples(x [b, t, 24], all of b and t, 16 .. 23, u [b, t, 8])              ->  concatenation(x[.., :16], u)
 //   transpose(scatter of tuples(transpose(x), 0 .. 15, transpose(u)))                   ->  concatenation(u, x[.., 16:])
 //   scatter of elements(x, axis, 0 .. 15 everywhere, u)                                 ->  the same
+//   scatter of tuples(x, all places, u)                                                 ->  concatenation(u)
 // So torch writes parts of an empty tensor (k[..., :16] = a, k[..., 16:] = b: keys of latent attention); what comes of several of them in turn is one
 // concatenation, of which nothing is left that was there before. Any form; expects inferred shapes; stands in front of rows_to_cache_update, which takes rows of
 // other places. Leaves alone: places that nobody knows, an axis of an open length, inputs of the network, which may be written where they are, sums, wishes of the user.
@@ -32,13 +33,15 @@ struct Slab
     int64_t end() const { return begin + update->shape[size_t(axis)].value(); }
 };
 
-// The only axis of another extent; -1: there are more, or none.
+// The only axis of another extent; 0 where there is none; -1: there are more.
 int axisOf(ir::Shape const& x, ir::Shape const& u)
 {
     int axis = -1;
     for (size_t d = 0; d < x.size(); ++d)
         if (!(x[d] == u[d]))
             axis = axis < 0 && x[d].isConst() && u[d].isConst() ? int(d) : int(x.size());
+    if (axis < 0)
+        return x.empty() ? -1 : 0;
     return axis < int(x.size()) ? axis : -1;
 }
 

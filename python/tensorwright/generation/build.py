@@ -240,7 +240,7 @@ def _check_kept(found: Interface, plan: Plan, grows: bool) -> None:
     if not found.caches or (plan.capped and not grows) or (found.crossed or found.order) and not plan.sources[1]:
         raise RuntimeError("no caches of a decoder get longer, or they do for all sequences alike")
     kind = found.tensors[found.caches[0].past].dtype
-    if not plan.wanted and kind not in ((trt.float32, trt.int8) if plan.device == "cpu" else (trt.float16,)):
+    if not plan.wanted and kind not in ((trt.float32, trt.float16, trt.int8) if plan.device == "cpu" else (trt.float16,)):
         raise RuntimeError(f"there is no fast kernel for such caches of {kind} on {plan.device}")
 
 

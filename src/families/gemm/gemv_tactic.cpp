@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "families/elementwise/jit_end.h"
 #include "families/gemm/tactics.h"
@@ -32,11 +33,19 @@ bool byColumns(Geometry const& g)
     return g.bRow == 1 && g.aColumn == 1;
 }
 
+// More rows go in blocks, panel by panel, of which L2 holds what they read again: where b has half the bytes, that is
+// faster than a product of floats up to here.
+int64_t mostRows(GemvWeights weights)
+{
+    constexpr int64_t kBlocks = 4;
+    return kernels::jit::kGemvMaxRows * (weights == GemvWeights::kFloat ? 1 : kBlocks);
+}
+
 bool fits(Problem const& p, CpuTactic const& t, int64_t rows, int64_t vectors)
 {
+    int const block = int(std::clamp<int64_t>(rows, 1, kernels::jit::kGemvMaxRows));
     auto const within = [&](int streams, bool masked) {
-        return kernels::jit::gemvFits(t.isa(), int(std::max<int64_t>(rows, 1)), int(vectors), streams, masked,
-                                      t.variant<GemvWeights>());
+        return kernels::jit::gemvFits(t.isa(), block, int(vectors), streams, masked, t.variant<GemvWeights>());
     };
     return vectors > 0 && vectors <= kMostVectors && within(streamsOf(p), false) && within(1, true);
 }
@@ -49,6 +58,52 @@ Support fitHalf(Blob const& weights)
         if (std::isfinite(values[i]) && std::fabs(values[i]) > kMostHalf)
             return Support::no(fmt::format("weight {} is {}, beyond FP16's range of {}", i, values[i], int(kMostHalf)));
     return Support::yes();
+}
+
+// Whether these bits of a float are those of a number of FP16, or of BF16.
+bool isHalf(uint32_t bits)
+{
+    constexpr uint32_t kOne = 1u << 23, kLeast = 113, kMost = 142, kAll = 255; // exponents
+    uint32_t const exponent = bits >> 23 & kAll, mantissa = bits & (kOne - 1);
+    if (bits << 1 == 0)
+        return true;
+    if (exponent >= kLeast)
+        return exponent <= kMost ? (mantissa & 0x1fff) == 0 : exponent == kAll && mantissa == 0;
+    uint32_t const lost = 13 + kLeast - exponent; // bits of a subnormal number
+    return lost <= 23 && ((mantissa | kOne) & ((1u << lost) - 1)) == 0;
+}
+bool isBfloat16(uint32_t bits)
+{
+    return (bits & 0xffff) == 0;
+}
+
+// Weights that a network had in 16 bits are floats with nothing in their last ones.
+bool isHeldBy(Blob const& weights, GemvWeights type)
+{
+    constexpr int64_t kBlock = 1024;
+    auto const* const bits = weights.as<uint32_t>();
+    int64_t const count = int64_t(weights.sizeBytes()) / 4;
+    for (int64_t at = 0; at < count; at += kBlock) {
+        int64_t const end = std::min(at + kBlock, count);
+        bool isUsual = true; // and is found out without branches
+        for (int64_t i = at; i < end; ++i)
+            isUsual &= type == GemvWeights::kHalf
+                           ? ((bits[i] & 0x1fff) == 0) & ((bits[i] & 0x7f800000) - (113u << 23) <= 29u << 23)
+                           : isBfloat16(bits[i]);
+        if (!isUsual && !std::all_of(bits + at, bits + end, type == GemvWeights::kHalf ? isHalf : isBfloat16))
+            return false;
+    }
+    return true;
+}
+
+Support fitNarrow(CpuTactic const& t, Blob const& weights)
+{
+    auto const type = t.variant<GemvWeights>();
+    if (t.traits().rounding != Rounding::kPlain)
+        return type == GemvWeights::kHalf ? fitHalf(weights) : Support::yes();
+    return isHeldBy(weights, type) ? Support::yes()
+                                   : Support::no(type == GemvWeights::kHalf ? "its weights are no numbers of FP16"
+                                                                            : "its weights are no numbers of BF16");
 }
 
 GemmJitOptions layoutOf(GemvJitOptions const& options)
@@ -133,8 +188,8 @@ Support supports(CpuTactic const& t, Problem const& p)
     if (weights == GemvWeights::kHalf && !p.target.cpu->f16c)
         return Support::no("needs a CPU with F16C");
     Geometry const g = mergedGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
-    if (g.m > kernels::jit::kGemvMaxRows)
-        return Support::no(fmt::format("has {} rows, more than {}", g.m, kernels::jit::kGemvMaxRows));
+    if (g.m > mostRows(weights))
+        return Support::no(fmt::format("has {} rows, more than {}", g.m, mostRows(weights)));
     if (2 * g.n < kernels::jit::vectorWidth(t.isa()))
         return Support::no(fmt::format("its {} columns fill less than half a vector", g.n));
     if (!p.inputs[1].constant && g.k == 1)
@@ -142,7 +197,7 @@ Support supports(CpuTactic const& t, Problem const& p)
     if (!p.inputs[1].constant && g.bColumn != 1 && !byColumns(g))
         return Support::no("input 1 is not known, so not packed, and neither its rows nor the columns of it and the "
                            "rows of input 0 are contiguous");
-    return weights == GemvWeights::kHalf ? fitHalf(*p.inputs[1].constant) : Support::yes();
+    return weights == GemvWeights::kFloat ? Support::yes() : fitNarrow(t, *p.inputs[1].constant);
 }
 
 std::vector<Config> configs(CpuTactic const& t, Problem const& p)

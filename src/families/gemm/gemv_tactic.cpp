@@ -2,9 +2,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
+#include <vector>
 
 #include "families/elementwise/jit_end.h"
 #include "families/gemm/tactics.h"
+#include "kernels/cpu/casts.h"
 #include "kernels/cpu/gemv_jit.h"
 
 namespace tw::ops {
@@ -33,8 +36,8 @@ bool byColumns(Geometry const& g)
     return g.bRow == 1 && g.aColumn == 1;
 }
 
-// More rows go in blocks, panel by panel, of which L2 holds what they read again: where b has half the bytes, that is
-// faster than a product of floats up to here.
+// More rows go in blocks, panel by panel, of which L2 holds what they read again: where b has half the bytes, that may be
+// faster than a product of floats up to here; of floats it is slower.
 int64_t mostRows(GemvWeights weights)
 {
     constexpr int64_t kBlocks = 4;
@@ -60,37 +63,23 @@ Support fitHalf(Blob const& weights)
     return Support::yes();
 }
 
-// Whether these bits of a float are those of a number of FP16, or of BF16.
-bool isHalf(uint32_t bits)
+// Weights that a network had in 16 bits are the same floats again after they have been made such.
+bool isHeldBy(Blob const& weights, Isa isa, GemvWeights type)
 {
-    constexpr uint32_t kOne = 1u << 23, kLeast = 113, kMost = 142, kAll = 255; // exponents
-    uint32_t const exponent = bits >> 23 & kAll, mantissa = bits & (kOne - 1);
-    if (bits << 1 == 0)
-        return true;
-    if (exponent >= kLeast)
-        return exponent <= kMost ? (mantissa & 0x1fff) == 0 : exponent == kAll && mantissa == 0;
-    uint32_t const lost = 13 + kLeast - exponent; // bits of a subnormal number
-    return lost <= 23 && ((mantissa | kOne) & ((1u << lost) - 1)) == 0;
-}
-bool isBfloat16(uint32_t bits)
-{
-    return (bits & 0xffff) == 0;
-}
-
-// Weights that a network had in 16 bits are floats with nothing in their last ones.
-bool isHeldBy(Blob const& weights, GemvWeights type)
-{
-    constexpr int64_t kBlock = 1024;
-    auto const* const bits = weights.as<uint32_t>();
+    constexpr int64_t kBlock = 4096;
+    kernels::CastKernels const& casts = isa == Isa::kAvx512 ? avx512::kCasts : avx2::kCasts;
+    bool const isHalf = type == GemvWeights::kHalf;
+    auto const narrow = isHalf ? casts.floatToHalf : casts.floatToBfloat16;
+    auto const widen = isHalf ? casts.halfToFloat : casts.bfloat16ToFloat;
+    float const* const x = weights.as<float>();
     int64_t const count = int64_t(weights.sizeBytes()) / 4;
+    std::vector<uint16_t> bits(kBlock);
+    std::vector<float> again(kBlock);
     for (int64_t at = 0; at < count; at += kBlock) {
-        int64_t const end = std::min(at + kBlock, count);
-        bool isUsual = true; // and is found out without branches
-        for (int64_t i = at; i < end; ++i)
-            isUsual &= type == GemvWeights::kHalf
-                           ? ((bits[i] & 0x1fff) == 0) & ((bits[i] & 0x7f800000) - (113u << 23) <= 29u << 23)
-                           : isBfloat16(bits[i]);
-        if (!isUsual && !std::all_of(bits + at, bits + end, type == GemvWeights::kHalf ? isHalf : isBfloat16))
+        int64_t const n = std::min(kBlock, count - at);
+        narrow(x + at, bits.data(), n);
+        widen(bits.data(), again.data(), n);
+        if (std::memcmp(x + at, again.data(), size_t(n) * sizeof(float)) != 0)
             return false;
     }
     return true;
@@ -101,9 +90,10 @@ Support fitNarrow(CpuTactic const& t, Blob const& weights)
     auto const type = t.variant<GemvWeights>();
     if (t.traits().rounding != Rounding::kPlain)
         return type == GemvWeights::kHalf ? fitHalf(weights) : Support::yes();
-    return isHeldBy(weights, type) ? Support::yes()
-                                   : Support::no(type == GemvWeights::kHalf ? "its weights are no numbers of FP16"
-                                                                            : "its weights are no numbers of BF16");
+    return isHeldBy(weights, t.isa(), type)
+               ? Support::yes()
+               : Support::no(type == GemvWeights::kHalf ? "its weights are no numbers of FP16"
+                                                        : "its weights are no numbers of BF16");
 }
 
 GemmJitOptions layoutOf(GemvJitOptions const& options)

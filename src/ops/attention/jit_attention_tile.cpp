@@ -2,18 +2,35 @@
 // A tile of queries: packed keys and values, scores, their sums.
 #include <algorithm>
 
+#include "base/element.h"
 #include "kernels/cpu/casts.h"
 #include "ops/attention/few_rows.h"
 #include "ops/attention/jit_attention.h"
 
 namespace tw::ops::attention::emitted {
 
+namespace {
+
+using Widen = void (*)(uint16_t const*, float*, int64_t);
+
+// By the type of an element.
+Widen widenOf(kernels::CastKernels const& casts, uint16_t)
+{
+    return casts.halfToFloat;
+}
+Widen widenOf(kernels::CastKernels const& casts, Bfloat16)
+{
+    return casts.bfloat16ToFloat;
+}
+
+} // namespace
+
 FloatRows JitKernel::floatsOf(HeadRows const& rows, int64_t j, int64_t count, int64_t size, float* room) const
 {
     if (!isNarrow_)
         return {reinterpret_cast<float const*>(rows.at(j)), rows.row};
     kernels::CastKernels const& casts = isa_ == Isa::kAvx512 ? avx512::kCasts : avx2::kCasts;
-    auto const widen = rows.type == DataType::kHalf ? casts.halfToFloat : casts.bfloat16ToFloat;
+    Widen const widen = withNarrow(rows.type, [&](auto number) { return widenOf(casts, number); });
     std::byte const* x = rows.at(j);
     for (int64_t i = 0; i < count; ++i, x += rows.row * sizeOf(rows.type))
         widen(reinterpret_cast<uint16_t const*>(x), room + i * size, size);

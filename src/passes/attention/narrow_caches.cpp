@@ -59,7 +59,7 @@ bool readIntegers(ir::Graph& g, ir::Node& n)
     return true;
 }
 
-// A cache in FP16 that `v` is made of. What it was written by is of no account: it is the same numbers.
+// A cache in FP16, or BF16, that `v` is made of. What it was written by is of no account: it is the same numbers.
 ir::Value* halvesBehind(ir::Graph const& g, ir::Value const* v)
 {
     if (!isCast(v->producer) || hasWish(*v->producer) || !isFullFloat(v->type))
@@ -68,7 +68,7 @@ ir::Value* halvesBehind(ir::Graph const& g, ir::Value const* v)
     ir::Node const* const from = halves->producer;
     bool const isCache =
         from ? from->op == &ops::cache_update::def() || movesElements(*from) : contains(g.inputs, halves);
-    return isCache && halves->type == DataType::kHalf ? halves : nullptr;
+    return isCache && isNarrowFloat(halves->type) ? halves : nullptr;
 }
 
 bool readHalves(ir::Graph const& g, ir::Node& n)

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ops/attention/cpu_few_rows.h"
-
 namespace tw::ops::attention {
 
 namespace emitted {

@@ -11,6 +11,7 @@
 #include "kernels/cpu/jit/gemm_kernel.h"
 #include "kernels/cpu/jit/matrix_copy.h"
 #include "kernels/cpu/jit/softmax_kernel.h"
+#include "ops/attention/cpu_few_rows.h"
 #include "ops/attention/op.h"
 #include "ops/attention/tactics.h"
 #include "tactic/cpu_tactic.h"

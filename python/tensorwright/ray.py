@@ -152,7 +152,7 @@ class _Generating:
         engine, loop = self.engine, asyncio.get_running_loop()
         _, asked = await loop.run_in_executor(None, openai.read_request, {engine.name: engine}, data, chat)
         client = request.headers.get("Authorization", "")[:256]
-        job, answer = engine.submit(asked.prompts, asked.settings, asked.count, client), openai.Answer(engine.generator, asked)
+        job, answer = engine.submit(asked.prompts, asked.settings, asked.tried, client), openai.Answer(engine.generator, asked)
         if asked.stream:
             return StreamingResponse(_until_left(answer, job), media_type="text/event-stream")
         try:

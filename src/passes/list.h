@@ -10,7 +10,7 @@
 namespace tw::passes {
 
 std::remove_pointer_t<Run> removeDead, dropExpansions, rowsToCacheUpdate, windowScores, headsApart, joinMasks,
-    activationBeforeMovement, fuseAppendAttention, joinIntegerSums, packedRows, integerCaches, foldConstants,
+    activationBeforeMovement, fuseAppendAttention, joinIntegerSums, packedRows, narrowCaches, foldConstants,
     simplifyShapes, constantsIntoRegions, inlineRegions, hoistInvariants, captureCarried, countConditions,
     iterateGathers, expandPowers, fuseCumulativeSum, fuseUnrolledRecurrence, fuseRecurrence, fuseScatterReduction,
     indexRows, removeIdentities, removeDeadRows, foldPadding, foldScaleIntoConvolution, fuseLayerNorm, fuseRotary,

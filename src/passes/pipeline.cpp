@@ -51,7 +51,7 @@ std::vector<Pass> const& pipeline()
         {"fuse_layer_norm", fuseLayerNorm, Form::kCanonical, Form::kCanonical, 0},
         {"fuse_rotary", fuseRotary, Form::kCanonical, Form::kCanonical, 0},
         {"fuse_attention", fuseAttention, Form::kCanonical, Form::kCanonical, 0},
-        {"integer_caches", integerCaches, Form::kCanonical, Form::kCanonical, 0},
+        {"narrow_caches", narrowCaches, Form::kCanonical, Form::kCanonical, 0},
         {"packed_rows", packedRows, Form::kCanonical, Form::kCanonical, 0},
         {"batches_first", batchesFirst, Form::kCanonical, Form::kCanonical, 0},
         {"cancel_movements", cancelMovements, Form::kCanonical, Form::kCanonical, 0},

@@ -97,7 +97,7 @@ class Bf16Tensors : public testing::TestWithParam<bool>
 TEST_P(Bf16Tensors, AreAsNearAsTheirDigits)
 {
     NarrowRun const single = runNarrow(GetParam(), false);
-    EXPECT_FALSE(contains(single.layers, "BF16"));
+    EXPECT_FALSE(contains(single.layers, "linear BF16"));
     Variable v("TENSORWRIGHT_BF16_TENSORS", "1");
     NarrowRun const narrow = runNarrow(GetParam(), false);
     EXPECT_TRUE(contains(narrow.layers, "linear BF16")) << narrow.layers;

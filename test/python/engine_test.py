@@ -64,6 +64,33 @@ def test_refit_by_name():
     assert not trt.Refitter(engine, QUIET).set_dynamic_range("x", (-1, 1))
 
 
+def test_refit_of_weights_in_16_bits():
+    """Products read such weights in as many bits; others that a refit brings are read by another kernel, and the inspector goes on."""
+    random = np.random.default_rng(6)
+    w = random.standard_normal((512, 1024)).astype(np.float16).astype(np.float32)
+    logger = trt.Logger(trt.Logger.ERROR)
+    builder = trt.Builder(logger)
+    network = builder.create_network(1)
+    x = network.add_input("x", trt.float32, (1, 512))
+    weights = network.add_constant(w.shape, w)
+    weights.name = "weights"
+    product = network.add_matrix_multiply(x, trt.MatrixOperation.NONE, weights.get_output(0), trt.MatrixOperation.NONE).get_output(0)
+    product.name = "y"
+    network.mark_output(product)
+    config = builder.create_builder_config()
+    config.set_flag(trt.BuilderFlag.REFIT)
+    config.clear_flag(trt.BuilderFlag.TF32)
+    config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
+    engine = engine_of(builder, network, config)
+    given = random.standard_normal((1, 512)).astype(np.float32)
+    np.testing.assert_allclose(run(engine, x=given)["y"], given @ w, atol=1e-3)
+    refitter, other = trt.Refitter(engine, logger), random.standard_normal(w.shape).astype(np.float32)
+    assert refitter.set_weights("weights", trt.WeightsRole.CONSTANT, other) and refitter.refit_cuda_engine()
+    np.testing.assert_allclose(run(engine, x=given)["y"], given @ other, atol=1e-3)
+    inspector = engine.create_engine_inspector()
+    assert json.loads(inspector.get_engine_information(trt.LayerInformationFormat.JSON))["Layers"]
+
+
 def test_inspector():
     builder, network, config = convolution()
     config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED

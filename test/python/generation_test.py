@@ -79,16 +79,13 @@ def test_greedy(kind, form, pages, tmp_path):
 
 @pytest.mark.parametrize("form", ["positions as an input", "no mask", "TensorScatter"])
 @pytest.mark.parametrize("precision", ["fp32", "fp16"])
-def test_half(form, precision, tmp_path):
+@pytest.mark.parametrize("pages", [None, 0])
+def test_half(form, precision, pages, tmp_path):
     """Models in FP16: each token is the best one but for rounding."""
     model = Decoder("llama", seed=21)
     path = folder(tmp_path / "m", model, data=halved(model, **FORMS[form]), tokenizer=None)
-    generator = tensorwright.Generator(path, slots=3, capacity=90, chunk=16, precision=precision)
-    if decoding.PAGED_BY_ITSELF:  # a CPU, whose caches in FP16 are in pages only if they are asked for
-        assert type(generator.runs).__name__ == {"no mask": "Growing"}.get(form, "Slots")
-    if form == "no mask":
-        generator = tensorwright.Generator(path, slots=3, capacity=90, chunk=16, precision=precision, pages=18)
-        assert type(generator.runs).__name__ == "Paged"
+    generator = tensorwright.Generator(path, slots=3, capacity=90, chunk=16, precision=precision, pages=pages)
+    assert type(generator.runs).__name__ == (KINDS.get(form) or ("Paged" if pages is None else WITHOUT_PAGES[form]))
     prompts = prompts_of(22, 5, 30, 2, 20)
     for prompt, result in zip(prompts, generator.generate(prompts, max_new_tokens=16)):
         logits = model.logits(prompt + result.tokens)

@@ -137,11 +137,13 @@ def test_characters_of_several_tokens(tmp_path):
     growing = text.Growing(tokenizer)
     lone = tokenizer.encode("é")[0]
     assert "\ufffd" in "".join(growing.add(lone) for _ in range(40))  # what never becomes a character is not held back for ever
+    assert b"".join(tokenizer.bytes_of(t, tokenizer.token(t)) for t in tokens) == whole.encode()
 
 
 def test_spaces_that_tokens_begin_with(tmp_path):
     (tmp_path / "t.json").write_text(metaspace_tokenizer().to_str())
     tokenizer = text.Tokenizer(str(tmp_path / "t.json"), 6)
+    assert tokenizer.token(1) == "cat" and tokenizer.token(1, 0) == " cat" and tokenizer.token(2, 1) == "s"
     growing = text.Growing(tokenizer)
     assert [growing.add(t) for t in (0, 1, 2, 3, 0)] == ["the", " cat", "s", " sat", " the"]
 

@@ -108,11 +108,39 @@ def test_log_probabilities(client, model):
     expected = decoding.log_softmax(model.logits(ids("hello "))[-1])
     best = [int(i) for i in np.argsort(-expected)[:2]]
     assert abs(choice.logprobs.token_logprobs[0] - expected[best[0]]) < 1e-4 and choice.logprobs.tokens[0] == written(best[:1])
-    assert list(choice.logprobs.top_logprobs[0]) == [written([b]) for b in best]
+    assert list(choice.logprobs.top_logprobs[0]) == [written([b]) for b in best] and choice.logprobs.text_offset == [0, 1, 2, 3]
+    # The token itself is told of where it is none of the best.
+    drawn = client.completions.create(model="tiny", prompt="hello ", temperature=3, seed=2, max_tokens=30, logprobs=1, echo=False).choices[0].logprobs
+    assert all(t in top and len(top) <= 2 for t, top in zip(drawn.tokens, drawn.top_logprobs)) and any(len(top) == 2 for top in drawn.top_logprobs)
     chat = client.chat.completions.create(model="tiny", messages=[{"role": "user", "content": "hi"}], temperature=0, max_tokens=3, logprobs=True, top_logprobs=2)
     content = chat.choices[0].logprobs.content
     assert len(content) == 3 and all(len(c.top_logprobs) == 2 and c.top_logprobs[0].logprob == pytest.approx(c.logprob, abs=1e-4) for c in content)
     assert bytes(content[0].bytes).decode() == content[0].token
+
+
+def test_biases(client, model):
+    """What is added to logits before a token is chosen: enough to forbid it, or to have no other."""
+    first = model.greedy(ids("hello "), 1, [])[0]
+    other = client.completions.create(model="tiny", prompt="hello ", temperature=0, max_tokens=20, logit_bias={str(first): -100}, extra_body={"return_token_ids": True})
+    logits = model.logits(ids("hello "))[-1]
+    logits[first] = -np.inf
+    assert other.choices[0].token_ids[0] == int(logits.argmax()) and first not in other.choices[0].token_ids
+    only = client.completions.create(model="tiny", prompt="hello ", temperature=1, max_tokens=5, logit_bias={"7": 100}, extra_body={"return_token_ids": True})
+    assert only.choices[0].token_ids == [7] * 5
+    chat = client.chat.completions.create(model="tiny", messages=[{"role": "user", "content": "x"}], temperature=1, max_tokens=5, logit_bias={"7": 100})
+    assert chat.choices[0].message.content == written([7] * 5)
+
+
+def test_best_of(client):
+    """The likeliest by token of those that are tried; all of them are paid for."""
+    options = {"model": "tiny", "temperature": 1.2, "max_tokens": 8, "logprobs": 0, "seed": 4}
+    every = client.completions.create(prompt=["hello ", "go "], n=5, **options).choices
+    best = client.completions.create(prompt=["hello ", "go "], n=2, best_of=5, **options)
+    scores = [sum(c.logprobs.token_logprobs) / len(c.logprobs.tokens) for c in every]
+    for i in range(2):
+        order = sorted(range(5 * i, 5 * i + 5), key=lambda k: -scores[k])
+        assert [c.text for c in best.choices[2 * i : 2 * i + 2]] == [every[k].text for k in order[:2]]
+    assert [c.index for c in best.choices] == [0, 1, 2, 3] and best.usage.completion_tokens == sum(len(c.logprobs.tokens) for c in every)
 
 
 def test_chats(client, model):
@@ -153,7 +181,9 @@ BAD = [
     ({"prompt": "x" * 90, "max_tokens": 7}, "longer than the 96"), ({"max_tokens": 0}, "max_tokens: 0 is out of range"), ({"max_tokens": "9"}, "max_tokens: '9' is no whole number"),
     ({"temperature": -0.5}, "temperature: -0.5"), ({"temperature": float("nan")}, "temperature: nan"), ({"top_p": 0}, "top_p: 0 is out of range"), ({"n": 0}, "n: 0"), ({"n": 1000}, "n: 1000"), ({"n": True}, "n: "),
     ({"stop": [""]}, "stop: ''"), ({"stop": "x" * 5000}, "stop: "), ({"logprobs": 99}, "logprobs: 99"), ({"seed": "x"}, "seed: 'x'"), ({"stream": "yes"}, "stream: true or false"),
-    ({"suffix": "x"}, "suffix: 'x' is not supported"), ({"logit_bias": {"1": 5}}, "logit_bias"), ({"best_of": 3}, "best_of"), ({"stop_token_ids": [77]}, "77 is no token"), ({"n": 45}, "asks for 45 sequences"),
+    ({"suffix": "x"}, "suffix: 'x' is not supported"), ({"logit_bias": {"1": 500}}, "logit_bias: 500 is out of range"), ({"logit_bias": {"77": 5}}, "logit_bias: 77 is no token"), ({"logit_bias": {"x": 5}}, "logit_bias: 'x'"), ({"logit_bias": [1]}, "logit_bias"),
+    ({"best_of": 3, "n": 4}, "best_of: 3 is out of range"), ({"best_of": 3, "stream": True}, "best_of: .*stream"), ({"echo": True, "logprobs": 1}, "echo: "), ({"stream_options": {"include_usage": True}}, "stream_options: "),
+    ({"guided_regex": "a+"}, "guided_regex: 'a.' is not supported"), ({"ignore_eos": True}, "ignore_eos: True"), ({"response_format": {"type": "json_object"}}, "response_format"), ({"stop_token_ids": [77]}, "77 is no token"), ({"n": 45}, "asks for 45 sequences"),
     ({"prompt": "\ud800"}, "surrogates"),
 ]
 
@@ -183,6 +213,9 @@ def test_other_failures(client, server):
     for body in (b"", b"{", b"[]", b"\xff", b"[" * 100000):
         status, _, answer = ask(server, "POST", "/v1/chat/completions", body)
         assert status in (400, 404) and json.loads(answer)["error"]["message"]
+    with pytest.raises(openai.BadRequestError, match="top_logprobs: "):
+        client.chat.completions.create(model="tiny", messages=[{"role": "user", "content": "x"}], top_logprobs=2)
+    assert ask(server, "GET", "/health")[0] == 200
     assert ask(server, "GET", "/v1/completions")[0] == 405 and ask(server, "GET", "/v1/none")[0] == 404
 
 

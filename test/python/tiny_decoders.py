@@ -101,9 +101,9 @@ class Decoder:
         return Graph(self, mask and caches != "scatter", places, caches, names, logits, window, triangle).bytes()
 
 
-def merged(model, **options):
-    """As optimum merged two decoders into one file: an If by use_cache_branch, whose other branch has no past."""
-    graphs = [onnx_graph(model.onnx(caches=caches, **options)) for caches in ("concat", "first")]
+def merged(model, change=lambda data: data, **options):
+    """As optimum merged two decoders into one file: an If by use_cache_branch, whose other branch has no past. change: what becomes of both before."""
+    graphs = [onnx_graph(change(model.onnx(caches=caches, **options))) for caches in ("concat", "first")]
     outer = [helper.make_tensor_value_info("use_cache_branch", TensorProto.BOOL, [1]), *graphs[0].input]
     outputs = list(graphs[0].output)
     branches = []
@@ -295,3 +295,31 @@ def folder(path, model, end=None, data=None, **files):
         if content is not None:
             (path / f"{name}.json").write_text(content if isinstance(content, str) else json.dumps(content))
     return path
+
+
+def apart(data: bytes, three: bool = False) -> tuple[bytes, bytes]:
+    """Of a decoder of tokens the file that makes embeddings of these, and one that reads embeddings. three: places are those of time, height and width."""
+    model = onnx.load_model_from_string(data)
+    graph = model.graph
+    table = next(n for n in graph.node if n.op_type == "Gather" and n.input[1] == "input_ids")
+    weights = next(w for w in graph.initializer if w.name == table.input[0])
+    ids = next(i for i in graph.input if i.name == "input_ids")
+    embeds = helper.make_tensor_value_info("inputs_embeds", TensorProto.FLOAT, ["batch", "sequence", weights.dims[1]])
+    first = helper.make_graph([helper.make_node("Gather", table.input, ["inputs_embeds"])], "embed", [ids], [embeds], [weights])
+    instead = {table.output[0]: "inputs_embeds", "input_ids": "like tokens"}
+    nodes = [helper.make_node("ReduceMax", ["inputs_embeds"], ["like tokens"], axes=[2], keepdims=0)]  # whose extents are read
+    inputs = [embeds, *(i for i in graph.input if i.name != "input_ids")]
+    if three:
+        inputs = [helper.make_tensor_value_info(i.name, TensorProto.INT64, [3, "batch", "sequence"]) if i.name == "position_ids" else i for i in inputs]
+        instead["position_ids"] = "places of time"
+        graph.initializer.append(numpy_helper.from_array(np.array(0), "time"))
+        nodes.append(helper.make_node("Gather", ["position_ids", "time"], ["places of time"], axis=0))
+    for node in graph.node:
+        if node is not table and list(node.output) != list(table.output):
+            node.input[:] = [instead.get(n, n) for n in node.input]
+            nodes.append(node)
+    del graph.input[:], graph.node[:]
+    graph.input.extend(inputs)
+    graph.node.extend(nodes)
+    embedding = helper.make_model(first, opset_imports=model.opset_import, ir_version=model.ir_version)
+    return embedding.SerializeToString(), model.SerializeToString()

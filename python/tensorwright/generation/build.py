@@ -19,6 +19,8 @@ import tensorrt as trt
 from .. import _memory, _plans
 from .._compile import PRECISIONS, Progress
 from .._model import Logger, Model, write
+from .files import embeddings_beside
+from .importing import imported
 from .interface import INDEX, Interface, Source, interface_of, source_of, tensors_of_network
 
 log = logging.getLogger("tensorwright")
@@ -73,9 +75,10 @@ class Plan:
 
 def decoder(path: str, plan: Plan, config: dict, cache, progress) -> Model:
     """The engine, built or from disk."""
+    embeddings = embeddings_beside(path)
     return kept(
         path,
-        {"generation": asdict(plan), "config": config},
+        {"generation": asdict(plan), "config": config, "embeddings": embeddings and _plans.key(embeddings, {})},
         plan,
         cache,
         progress,
@@ -134,7 +137,7 @@ def _kept_anyway(path: str, data: bytes):
 def _made_by() -> str:
     """What changes with the networks that this folder makes."""
     total = hashlib.sha256()
-    for name in ("build.py", "interface.py", "sampling.py", "beams.py"):
+    for name in ("build.py", "importing.py", "interface.py", "sampling.py", "beams.py"):
         with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), name), "rb") as file:
             total.update(file.read())
     return total.hexdigest()
@@ -152,19 +155,6 @@ def _serialized(builder, network, config, logger) -> bytes:
     return bytes(data)
 
 
-def _imported(path: str, logger: Logger):
-    """(builder, network, settings) of a file; the parser, which the network's weights belong to, is the last."""
-    builder = trt.Builder(logger)
-    network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.EXPLICIT_BATCH))
-    parser = trt.OnnxParser(network, logger)
-    if not parser.parse_from_file(path):
-        reasons = [parser.get_error(i).desc() for i in range(parser.num_errors)]
-        raise ValueError(f"{path} cannot be imported: " + "; ".join(reasons or logger.errors[-3:] or ["it is no ONNX model"]))
-    settings = builder.create_builder_config()
-    settings.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
-    return builder, network, settings, parser
-
-
 def _permit(settings, precision: str) -> None:
     """Of "fp32" factors are not rounded to TF32 either: its tokens are those of FP32."""
     for flag in PRECISIONS[precision]:
@@ -175,7 +165,7 @@ def _permit(settings, precision: str) -> None:
 
 def _build_encoder(path: str, plan: Plan, sizes: dict[int, int], logger: Logger) -> bytes:
     with _memory.chosen(plan.device):
-        builder, network, settings, _ = _imported(path, logger)
+        builder, network, settings, _ = imported(path, logger)
         source = source_of(tensors_of_network(network))
         _keep_outputs(network, {source.states})
         _permit(settings, plan.precision)
@@ -210,7 +200,7 @@ def _build(path: str, plan: Plan, config: dict, logger: Logger, static: bool = F
     sizes = {"TENSORWRIGHT_KV_CAPACITY": str(rows)} if rows else {}
     pages = {"TENSORWRIGHT_KV_PAGES": str(plan.blocks)} if plan.blocks else {}
     with _memory.chosen(plan.device, **sizes, **pages):
-        builder, network, settings, _ = _imported(path, logger)
+        builder, network, settings, _ = imported(path, logger, embeddings_beside(path))
         found = interface_of(tensors_of_network(network), config)
         if found.counts and not sizes:
             return _build(path, plan, config, logger, True)
@@ -240,7 +230,7 @@ def _check_kept(found: Interface, plan: Plan, grows: bool) -> None:
     if not found.caches or (plan.capped and not grows) or (found.crossed or found.order) and not plan.sources[1]:
         raise RuntimeError("no caches of a decoder get longer, or they do for all sequences alike")
     kind = found.tensors[found.caches[0].past].dtype
-    if not plan.wanted and kind not in ((trt.float32, trt.int8) if plan.device == "cpu" else (trt.float16,)):
+    if not plan.wanted and kind not in ((trt.float32, trt.float16, trt.int8) if plan.device == "cpu" else (trt.float16,)):
         raise RuntimeError(f"there is no fast kernel for such caches of {kind} on {plan.device}")
 
 

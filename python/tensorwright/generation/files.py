@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 # Where exporters put a decoder, best first.
 _NAMES = ("model.onnx", "decoder_model_merged.onnx", "decoder_with_past_model.onnx", "decoder_model.onnx", "decode.onnx")
+_EMBEDDINGS = "embed_tokens"
 _POSITIONS = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "context_length", "seq_length")
 _LARGEST = 64 << 20
 _JSON = ("config.json", "generation_config.json", "genai_config.json", "tokenizer_config.json")
@@ -104,6 +105,15 @@ def _add_encoder(found: Files) -> None:
     found.encoder = beside("encoder_model")
     if kind == "decoder_with_past_model":
         found.first = beside("decoder_model")
+
+
+def embeddings_beside(path: str) -> str | None:
+    """The file that makes of tokens what a decoder reads that has no tokens, as models of pictures and texts are exported: embed_tokens.onnx, with a suffix
+    like the decoder's or without one."""
+    folder, name = os.path.split(path)
+    kind = next((n.removesuffix(".onnx") for n in _NAMES if name.startswith(n.removesuffix(".onnx"))), "")
+    names = (f"{_EMBEDDINGS}{name.removeprefix(kind)}", f"{_EMBEDDINGS}.onnx")
+    return next((p for p in (os.path.join(folder, n) for n in names) if os.path.isfile(p)), None)
 
 
 def _onnx_in(folder: str) -> str:

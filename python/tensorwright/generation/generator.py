@@ -187,7 +187,7 @@ class Generator:
     def settings(self, given: dict) -> Settings:
         """The Settings of arguments by name, over those of the model."""
         result = settings_of(given, self.files.generation, os.path.join(self.files.folder, "generation_config.json"))
-        for name in ("stop_token_ids", "forced_eos_token_id"):
+        for name in ("stop_token_ids", "forced_eos_token_id", "logit_bias"):
             wrong = next((t for t in getattr(result, name) if t >= self.interface.vocabulary), None)
             if wrong is not None:
                 raise ValueError(f"{name}: {wrong} is no token (the model has {self.interface.vocabulary})")

@@ -109,7 +109,7 @@ class Interface:
             result[self.mask] = (rows, columns)
         result |= {name: (rows, 1, new, columns) for name, _ in self.masks}
         if self.places:
-            result[self.places] = (rows, new)
+            result[self.places] = (3, rows, new)[-len(self.tensors[self.places].shape) :]
         for name in (self.index, self.lengths, self.last):
             if name:
                 result[name] = (rows, 1)[: len(self.tensors[name].shape)]
@@ -165,14 +165,21 @@ def interface_of(tensors: list[Tensor], config: dict | None = None) -> Interface
                 setattr(found, role, name)
                 del left[name]
                 break
+    if not found.ids and "inputs_embeds" in inputs:
+        raise ValueError("the model reads inputs_embeds; embed_tokens.onnx, which makes them of tokens, is expected beside it")
     if not found.ids:
         raise ValueError(f"no input is called input_ids (inputs: {', '.join(inputs)}); the model is no decoder of tokens")
+    if found.ids == "input_ids" and "decoder_input_ids" in inputs:
+        raise ValueError(
+            "the file is an encoder and a decoder in one, which has no caches and reads all again for each token; export them apart, as optimum does: encoder_model.onnx"
+            " and decoder_model_merged.onnx"
+        )
     if len(inputs[found.ids].shape) != 2:
         raise ValueError(f"input {found.ids!r} has the shape {list(inputs[found.ids].shape)}, [batch, tokens] is expected")
     found.masks = _masks(found, left, config or {})
     for name, ranks in (
         (found.mask, (2,)),
-        (found.places, (2,)),
+        (found.places, (2, 3)),
         (found.index, (1, 2)),
         (found.pages, (2,)),
         (found.lengths, (1, 2)),

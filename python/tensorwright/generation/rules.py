@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules that GenerateSample does not have: of what has been read (the prompt, or what an encoder has), and of a sequence's last token."""
+"""Rules that GenerateSample does not have: of what has been read (the prompt, or what an encoder has), of tokens
+that a caller wants more or less, and of a sequence's last token."""
 
 from __future__ import annotations
 
@@ -14,6 +15,8 @@ class Rules:
     def __init__(self, settings: Settings, source):
         self._penalty, self._size = settings.encoder_repetition_penalty, settings.encoder_no_repeat_ngram_size
         self._ids = np.unique(np.asarray(source, np.int64))
+        self._biased = np.array(list(settings.logit_bias), np.int64)
+        self._biases = np.array(list(settings.logit_bias.values()), np.float64)
         self._behind: dict[tuple, set[int]] = {}  # what comes behind so many tokens less one
         for *before, token in ngrams(source, self._size):
             self._behind.setdefault(tuple(before), set()).add(token)
@@ -25,6 +28,7 @@ class Rules:
             read = result[self._ids]
             result[self._ids] = np.where(read < 0, read / self._penalty, read * self._penalty)
         banned = self._behind.get(tuple(tokens[len(tokens) + 1 - self._size :]), ()) if self._size else ()
+        result[self._biased] += self._biases
         result[list(banned)] = -np.inf
         return result
 
@@ -36,7 +40,7 @@ def ngrams(tokens: list[int], size: int) -> list[tuple[int, ...]]:
 
 def rules_of(settings: Settings, source) -> Rules | None:
     """None: there are none."""
-    if settings.encoder_repetition_penalty == 1 and not settings.encoder_no_repeat_ngram_size:
+    if settings.encoder_repetition_penalty == 1 and not settings.encoder_no_repeat_ngram_size and not settings.logit_bias:
         return None
     return Rules(settings, source if isinstance(source, list) else [])
 

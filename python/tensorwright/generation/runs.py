@@ -166,7 +166,8 @@ class Runs:
         for name, window in found.masks:
             context.feed(name, self._mask_of_each(found, name, window, lengths, new))
         if found.places:
-            context.feed(found.places, lengths[:, None] + np.arange(new, dtype=np.int32))
+            places = lengths[:, None] + np.arange(new, dtype=np.int32)  # of texts alike in all three: time, height, width
+            context.feed(found.places, np.broadcast_to(places, (3, *places.shape)) if len(found.tensors[found.places].shape) == 3 else places)
         for name, value in ((found.index, index), (found.lengths, counts), (found.last, lengths + new - 1)):
             if name:
                 context.feed(name, value.reshape(-1, *found.tensors[name].shape[1:]))

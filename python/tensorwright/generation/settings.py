@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
@@ -30,6 +30,8 @@ _RANGES = {
     "logprobs": (int, 0, 100, True),
     "pad_token_id": (int, -1, 2**31 - 1, True),
 }
+# What is added to a logit is not more, in both directions: enough to forbid a token, and to have no other.
+_MOST_BIAS, _MOST_BIASED = 100.0, 1024
 # Stop strings, and their characters: each is looked for behind every token.
 _MOST_STOPS, _LONGEST_STOP = 64, 4096
 _EARLY = {False: 0, True: 1, "never": 2}
@@ -39,7 +41,7 @@ _EARLY = {False: 0, True: 1, "never": 2}
 class Settings:
     """How tokens are chosen (docs/plugins.md, Decoding, has the rules). max_length, min_length: of whole sequences, 0: max_new_tokens says; encoder_...: rules.py;
     forced_eos_token_id: what the last token has to be that there is room for; temperature: 0 is the best token; logprobs: None, or how many tokens
-    beside the chosen one are told of; stop: texts that end a sequence; stop_token_ids: ids that do, beside the model's own; decoder_tokens: what an
+    beside the chosen one are told of; stop: texts that end a sequence; stop_token_ids: ids that do, beside the model's own; logit_bias: what is added to logits, by ids; decoder_tokens: what an
     encoder's decoder begins with behind its start token, None: what the model's configuration says."""
 
     max_new_tokens: int = 128
@@ -64,6 +66,7 @@ class Settings:
     stop: tuple[str, ...] = ()
     stop_token_ids: tuple[int, ...] = ()
     logprobs: int | None = None
+    logit_bias: dict[int, float] = field(default_factory=dict)
     pad_token_id: int = 0
     decoder_tokens: tuple[int, ...] | None = None
 
@@ -77,6 +80,7 @@ class Settings:
             raise ValueError(f"early_stopping: {_shown(self.early_stopping)} is none (allowed: True, False, 'never')")
         self.stop = _texts(self.stop)
         self.stop_token_ids = ids_of("stop_token_ids", self.stop_token_ids)
+        self.logit_bias = _biases(self.logit_bias)
         self.forced_eos_token_id = ids_of("forced_eos_token_id", self.forced_eos_token_id)
         if self.decoder_tokens is not None:
             self.decoder_tokens = ids_of("decoder_tokens", self.decoder_tokens)
@@ -84,6 +88,8 @@ class Settings:
             raise ValueError("num_beams: beams know neither stop, stop_token_ids, logprobs nor temperature")
         if self.num_beams > 1 and self.encoder_repetition_penalty != 1:
             raise ValueError("num_beams: beams know no encoder_repetition_penalty")
+        if self.num_beams > 1 and self.logit_bias:
+            raise ValueError("num_beams: beams know no logit_bias")
 
     def limit(self, prompt: int) -> int:
         """Tokens of a sequence at most, behind a prompt of so many."""
@@ -110,7 +116,7 @@ class Settings:
 
 NAMES = tuple(f.name for f in fields(Settings))
 # What a model's configuration does not say.
-_OF_CALLS = ("stop", "stop_token_ids", "logprobs", "seed", "decoder_tokens")
+_OF_CALLS = ("stop", "stop_token_ids", "logprobs", "logit_bias", "seed", "decoder_tokens")
 # What it may say that would change which tokens are chosen, and is not there, with the values that change nothing: always, among draws, of beams.
 _NOT_THERE = {
     "always": {
@@ -153,6 +159,16 @@ def _texts(stop) -> tuple[str, ...]:
     if len(stop) > _MOST_STOPS:
         raise ValueError(f"stop: {len(stop)} texts (limit: {_MOST_STOPS})")
     return stop
+
+
+def _biases(value) -> dict[int, float]:
+    if not isinstance(value, dict) or len(value) > _MOST_BIASED:
+        raise ValueError(f"logit_bias: {_shown(value)} is none (allowed: numbers by up to {_MOST_BIASED} ids of tokens)")
+    ids = {t: int(t) if isinstance(t, str) and t.isascii() and t.isdecimal() else t for t in value}  # JSON has texts alone
+    return {
+        _number("logit_bias", ids[t], int, 0, 2**31 - 1, True): _number("logit_bias", b, float, -_MOST_BIAS, _MOST_BIAS, True)
+        for t, b in value.items()
+    }
 
 
 def ids_of(name, value) -> tuple[int, ...]:

@@ -10,6 +10,16 @@ _MOST_PENDING = 16
 _BROKEN = "\ufffd"
 
 
+def _bytes() -> dict[str, int]:
+    """The characters that stand for bytes in tokens of GPT-2 and what followed it: those that can be seen for themselves, others from 256 on."""
+    seen = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = (b for b in range(256) if b not in seen)
+    return {chr(b): b for b in seen} | {chr(256 + i): b for i, b in enumerate(others)}
+
+
+_BYTES = _bytes()
+
+
 class Tokenizer:
     """A tokenizer.json. Whatever is wrong with the file is a ValueError."""
 
@@ -58,9 +68,20 @@ class Tokenizer:
         """The id of a token by its text."""
         return self._try("cannot find a token", self._tokenizer.token_to_id, token)
 
-    def token(self, identity: int) -> str:
-        """How a token is written by itself."""
-        return self.decode([identity], True)
+    def token(self, identity: int, last: int | None = None) -> str:
+        """How a token is written, by itself or behind another one: some lose the space in front of them where a text begins."""
+        if last is None:
+            return self.decode([identity], True)
+        return self.decode([last, identity], True)[len(self.decode([last], True)) :]
+
+    def bytes_of(self, identity: int, text: str) -> bytes:
+        """The bytes of a token, which may be parts of a character; text: how it is written."""
+        if _BROKEN not in text:
+            return text.encode(errors="replace")
+        piece = self._try("cannot find a token", self._tokenizer.id_to_token, identity) or ""
+        if len(piece) == 6 and piece.startswith("<0x") and piece.endswith(">"):
+            return bytes([int(piece[3:5], 16)])
+        return bytes(_BYTES[c] for c in piece) if piece and all(c in _BYTES for c in piece) else text.encode(errors="replace")
 
 
 class Growing:

@@ -15,6 +15,7 @@ from .generating import Engine, Job
 from .inference import INTERNAL
 from .requests import json_object
 from .tensors import RequestError, shown
+from .token_texts import Shown, TokenTexts
 
 log = logging.getLogger("tensorwright.serve")
 # Sequences that a request may ask for of each prompt, and tokens beside the chosen one that may be told of.
@@ -32,13 +33,14 @@ _SETTINGS = {
     "top_k": "top_k",
     "min_p": "min_p",
     "repetition_penalty": "repetition_penalty",
+    "repeat_penalty": "repetition_penalty",
+    "logit_bias": "logit_bias",
     "stop_token_ids": "stop_token_ids",
     "min_tokens": "min_new_tokens",
 }
-# Fields that would change the answer, with what they may be: all else would be an answer that nobody asked for.
+# Fields of OpenAI's that would change the answer, with what they may be: all else would be an answer that nobody asked for.
 _NOT_THERE = {
     "suffix": (None, ""),
-    "logit_bias": (None, {}),
     "tools": (None, []),
     "functions": (None, []),
     "tool_choice": (None, "none", "auto"),
@@ -46,18 +48,28 @@ _NOT_THERE = {
     "modalities": (None, ["text"]),
     "audio": (None,),
     "prediction": (None,),
+    "web_search_options": (None,),
 }
+# And of those that other servers have beyond them.
+_NOT_THERE |= dict.fromkeys(("guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs", "json_schema"), (None,))
+_NOT_THERE |= dict.fromkeys(("use_beam_search", "ignore_eos", "include_stop_str_in_output", "continue_final_message"), (None, False))
+_NOT_THERE |= dict.fromkeys(("bad_words", "allowed_token_ids", "logits_processors"), (None, []))
+_NOT_THERE |= dict.fromkeys(("skip_special_tokens", "spaces_between_special_tokens", "add_generation_prompt"), (None, True))
+_NOT_THERE |= dict.fromkeys(("mirostat", "dry_multiplier", "xtc_probability"), (None, 0))
+_NOT_THERE |= {"typical_p": (None, 1), "grammar": (None, ""), "prompt_logprobs": (None,), "truncate_prompt_tokens": (None,)}
 
 
 @dataclass
 class Asked:
-    """A request that has been read: `chat` or completion; prompts as tokens, `texts` of them for echo; `count` sequences of each."""
+    """A request that has been read: `chat` or completion; prompts as tokens, `texts` of them for echo; `count` answers of each, which are the best of
+    `tried` sequences."""
 
     chat: bool
     model: str
     prompts: list[list[int]]
     settings: Settings
     count: int = 1
+    tried: int = 1
     stream: bool = False
     usage: bool = False
     top: int | None = None  # None: no log probabilities
@@ -68,7 +80,7 @@ class Asked:
 
     def most_bytes(self) -> int:
         """Memory that the answer may take, roughly."""
-        return len(self.prompts) * self.count * self.settings.max_new_tokens * (_BYTES + _BYTES * (self.top or 0))
+        return len(self.prompts) * self.tried * self.settings.max_new_tokens * (_BYTES + _BYTES * (self.top or 0))
 
 
 def read_request(engines: dict[str, Engine], data: bytes, chat: bool) -> tuple[Engine, Asked]:
@@ -102,10 +114,14 @@ def read(generator: Generator, value: dict, chat: bool) -> Asked:
     count = _field(value, "n", int, 1)
     if not 1 <= count <= _MOST_CHOICES:
         raise RequestError(f"n: {count} is out of range (allowed: 1 to {_MOST_CHOICES})")
-    if _field(value, "best_of", int, count) != count:
-        raise RequestError("best_of: another number than n is not supported")
     stream = _field(value, "stream", bool, False)
+    tried = _tried(value, chat, count, stream)
     options = _field(value, "stream_options", dict, {})
+    if options and not stream:
+        raise RequestError("stream_options: they are for answers that go as they come (stream)")
+    echo = _field(value, "echo", bool, False)
+    if echo and (chat or value.get("logprobs") is not None):
+        raise RequestError("echo: chats have none" if chat else "echo: there are no log probabilities of a prompt's tokens; ask without logprobs")
     try:
         texts, prompts = _prompts(generator, value, chat)
         settings, top = _settings(generator, value, chat, max(map(len, prompts)))
@@ -117,14 +133,29 @@ def read(generator: Generator, value: dict, chat: bool) -> Asked:
         prompts,
         settings,
         count,
+        tried,
         stream,
         stream and _field(options, "include_usage", bool, False),
         top,
-        texts if _field(value, "echo", bool, False) and not chat else [],
+        texts if echo else [],
         _field(value, "return_token_ids", bool, False) or generator.tokenizer is None,
         ("chatcmpl-" if chat else "cmpl-") + secrets.token_hex(12),
         int(time.time()),
     )
+
+
+def _tried(value: dict, chat: bool, count: int, stream: bool) -> int:
+    """Sequences of each prompt."""
+    tried = _field(value, "best_of", int, count)
+    if tried == count:
+        return count
+    if chat:
+        raise RequestError("best_of: chats have none")
+    if not count <= tried <= _MOST_CHOICES:
+        raise RequestError(f"best_of: {tried} is out of range (allowed: n, which is {count}, to {_MOST_CHOICES})")
+    if stream:
+        raise RequestError("best_of: which answers are best is known when all have ended, so they cannot go as they come (stream)")
+    return tried
 
 
 def _prompts(generator: Generator, value: dict, chat: bool) -> tuple[list[str], list[list[int]]]:
@@ -164,7 +195,10 @@ def _settings(generator: Generator, value: dict, chat: bool, longest: int) -> tu
     given["max_new_tokens"], given["num_beams"] = most, 1
     top = value.get("logprobs")
     if chat:
-        top = _field(value, "top_logprobs", int, 0) if _field(value, "logprobs", bool, False) else None
+        wanted, top = _field(value, "logprobs", bool, False), _field(value, "top_logprobs", int, None)
+        if top and not wanted:
+            raise RequestError("top_logprobs: they are there with logprobs alone")
+        top = (top or 0) if wanted else None
     if top is not None and (not isinstance(top, int) or isinstance(top, bool) or not 0 <= top <= _MOST_TOP):
         raise RequestError(f"{'top_logprobs' if chat else 'logprobs'}: {shown(top)} is out of range (allowed: 0 to {_MOST_TOP})")
     settings = generator.settings({**given, "logprobs": top})
@@ -181,14 +215,19 @@ class Choice:
     """What has come of one sequence."""
 
     def __init__(self, index: int):
-        self.index, self.parts, self.tokens, self.logs, self.reason = index, [], [], [], None
+        self.index, self.parts, self.tokens, self.logs, self.reason, self.sum = index, [], [], [], None, 0.0
 
-    def add(self, piece: Piece) -> None:
+    def add(self, piece: Piece, log) -> None:
         self.parts.append(piece.text)
         if piece.token is not None:
             self.tokens.append(piece.token)
-            self.logs.append((piece.token, piece.logprob, piece.top))
+            self.logs.append(log)
+            self.sum += piece.logprob
         self.reason = piece.reason or self.reason
+
+    def score(self) -> float:
+        """Log probability of a token."""
+        return self.sum / max(len(self.tokens), 1)
 
 
 class Answer:
@@ -196,16 +235,36 @@ class Answer:
 
     def __init__(self, generator: Generator, asked: Asked):
         self.generator, self.asked = generator, asked
-        self.choices = [Choice(i) for i in range(len(asked.prompts) * asked.count)]
+        self.choices = [Choice(i) for i in range(len(asked.prompts) * asked.tried)]
+        self._texts = [TokenTexts(generator.tokenizer, self._last(c), len(self._echo(c))) for c in self.choices]
+
+    def _last(self, choice: Choice) -> int | None:
+        """The token that an answer is behind; that of an encoder is no part of it."""
+        return None if self.generator.encoder else self.asked.prompts[choice.index // self.asked.tried][-1]
+
+    def _log(self, index: int, piece: Piece):
+        """The piece's token in log probabilities, if they are asked for."""
+        if piece.token is None or self.asked.top is None:
+            return None
+        return self._texts[index].add(piece.token, piece.logprob, piece.top)
+
+    def _best(self) -> list[Choice]:
+        """The choices that are given, numbered anew."""
+        if self.asked.tried == self.asked.count:
+            return self.choices
+        given = []
+        for first in range(0, len(self.choices), self.asked.tried):
+            of_prompt = sorted(self.choices[first : first + self.asked.tried], key=lambda c: -c.score())
+            given += of_prompt[: self.asked.count]
+        return given
 
     async def whole(self, job: Job) -> dict:
         """The answer in one."""
         while pieces := await job.next():
             for index, piece in pieces:
-                self.choices[index].add(piece)
-        return self._object(
-            "chat.completion" if self.asked.chat else "text_completion", [self._choice(c) for c in self.choices], self.usage()
-        )
+                self.choices[index].add(piece, self._log(index, piece))
+        choices = [self._choice(c) | {"index": i} for i, c in enumerate(self._best())]
+        return self._object("chat.completion" if self.asked.chat else "text_completion", choices, self.usage())
 
     async def chunks(self, job: Job):
         """The parts of an answer that goes as it comes."""
@@ -213,11 +272,12 @@ class Answer:
         begun = set()
         while pieces := await job.next():
             for index, piece in pieces:
-                self.choices[index].add(piece)
+                log = self._log(index, piece)
+                self.choices[index].add(piece, log)
                 first = index not in begun
                 begun.add(index)
                 part = Choice(index)
-                part.add(piece)
+                part.add(piece, log)
                 yield self._object(kind, [self._part(part, first)])
         if self.asked.usage:
             yield self._object(kind, [], self.usage())
@@ -252,24 +312,22 @@ class Answer:
         return self._with(choice, {"index": choice.index, "text": (self._echo(choice) if first else "") + text})
 
     def _echo(self, choice: Choice) -> str:
-        return self.asked.texts[choice.index // self.asked.count] if self.asked.texts else ""
-
-    def _name(self, token: int) -> str:
-        tokenizer = self.generator.tokenizer
-        return tokenizer.token(token) if tokenizer else f"token_id:{token}"
+        return self.asked.texts[choice.index // self.asked.tried] if self.asked.texts else ""
 
     def _logs(self, choice: Choice) -> dict:
-        named = [(self._name(t), log, [(self._name(o), v) for o, v in top]) for t, log, top in choice.logs]
         if self.asked.chat:
 
-            def entry(name, log):
-                return {"token": name, "logprob": log, "bytes": list(name.encode(errors="replace"))}
+            def entry(shown: Shown) -> dict:
+                return {"token": shown.text, "logprob": shown.logprob, "bytes": shown.bytes}
 
-            return {"content": [{**entry(n, v), "top_logprobs": [entry(*o) for o in top]} for n, v, top in named], "refusal": None}
+            return {"content": [{**entry(t), "top_logprobs": [entry(o) for o in top]} for t, top in choice.logs], "refusal": None}
+        # The token itself is among those that are told of, likely or not.
+        likely = [{o.text: o.logprob for o in (*top, t)} for t, top in choice.logs]
         return {
-            "tokens": [n for n, _, _ in named],
-            "token_logprobs": [v for _, v, _ in named],
-            "top_logprobs": [dict(top) for _, _, top in named] if self.asked.top else None,
+            "tokens": [t.text for t, _ in choice.logs],
+            "token_logprobs": [t.logprob for t, _ in choice.logs],
+            "top_logprobs": likely if self.asked.top else None,
+            "text_offset": [t.offset for t, _ in choice.logs],
         }
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The paths of OpenAI's protocol on the HTTP server: /v1/models, /v1/completions, /v1/chat/completions."""
+"""The paths of OpenAI's protocol on the HTTP server: /v1/models, /v1/completions, /v1/chat/completions; and /health, as others have it."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ def add_routes(app: web.Application, core: Core, engines: dict[str, Engine]) -> 
             web.get("/v1/models/{model}", routes.model),
             web.post("/v1/completions", partial(routes.completions, False)),
             web.post("/v1/chat/completions", partial(routes.completions, True)),
+            web.get("/health", routes.health),
         ]
     )
 
@@ -46,6 +47,9 @@ class _Routes:
         if name not in self.engines:
             return _failure(f"there is no model {shown(name)} that generates", 404)
         return web.json_response(openai.model(name, self.engines[name].created))
+
+    async def health(self, request):
+        return _failure("the server is ending", 503) if self.core.repository.closing else web.json_response({"status": "ok"})
 
     async def completions(self, chat, request):
         try:
@@ -78,7 +82,7 @@ class _Routes:
 
     @staticmethod
     async def _answer(request, engine, asked, client):
-        job = engine.submit(asked.prompts, asked.settings, asked.count, client)
+        job = engine.submit(asked.prompts, asked.settings, asked.tried, client)
         gone = request.protocol.gone
         gone.add(job.cancel)
         if request.transport is None:  # it left before

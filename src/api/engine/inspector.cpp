@@ -251,7 +251,7 @@ std::string InspectorObject::layer(int index, bool json) const
             choice.config = state->core->planned().root.steps[size_t(index)].choice.config;
         addReport(j, node, choice);
         if (instance && choice.limitMicroseconds > 0 && !instance->skipped[size_t(index)])
-            addWork(j, step, *instance);
+            addWork(j, instance->block->steps[size_t(index)], *instance); // whose graph is another one after a refit
     }
     if (json)
         return text(j);

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <vector>
 
 #include "families/elementwise/jit_end.h"
 #include "families/gemm/tactics.h"
+#include "kernels/cpu/casts.h"
 #include "kernels/cpu/gemv_jit.h"
 
 namespace tw::ops {
@@ -32,11 +36,19 @@ bool byColumns(Geometry const& g)
     return g.bRow == 1 && g.aColumn == 1;
 }
 
+// More rows go in blocks, panel by panel, of which L2 holds what they read again: where b has half the bytes, that may be
+// faster than a product of floats up to here; of floats it is slower.
+int64_t mostRows(GemvWeights weights)
+{
+    constexpr int64_t kBlocks = 4;
+    return kernels::jit::kGemvMaxRows * (weights == GemvWeights::kFloat ? 1 : kBlocks);
+}
+
 bool fits(Problem const& p, CpuTactic const& t, int64_t rows, int64_t vectors)
 {
+    int const block = int(std::clamp<int64_t>(rows, 1, kernels::jit::kGemvMaxRows));
     auto const within = [&](int streams, bool masked) {
-        return kernels::jit::gemvFits(t.isa(), int(std::max<int64_t>(rows, 1)), int(vectors), streams, masked,
-                                      t.variant<GemvWeights>());
+        return kernels::jit::gemvFits(t.isa(), block, int(vectors), streams, masked, t.variant<GemvWeights>());
     };
     return vectors > 0 && vectors <= kMostVectors && within(streamsOf(p), false) && within(1, true);
 }
@@ -49,6 +61,39 @@ Support fitHalf(Blob const& weights)
         if (std::isfinite(values[i]) && std::fabs(values[i]) > kMostHalf)
             return Support::no(fmt::format("weight {} is {}, beyond FP16's range of {}", i, values[i], int(kMostHalf)));
     return Support::yes();
+}
+
+// Weights that a network had in 16 bits are the same floats again after they have been made such.
+bool isHeldBy(Blob const& weights, Isa isa, GemvWeights type)
+{
+    constexpr int64_t kBlock = 4096;
+    kernels::CastKernels const& casts = isa == Isa::kAvx512 ? avx512::kCasts : avx2::kCasts;
+    bool const isHalf = type == GemvWeights::kHalf;
+    auto const narrow = isHalf ? casts.floatToHalf : casts.floatToBfloat16;
+    auto const widen = isHalf ? casts.halfToFloat : casts.bfloat16ToFloat;
+    float const* const x = weights.as<float>();
+    int64_t const count = int64_t(weights.sizeBytes()) / 4;
+    std::vector<uint16_t> bits(kBlock);
+    std::vector<float> again(kBlock);
+    for (int64_t at = 0; at < count; at += kBlock) {
+        int64_t const n = std::min(kBlock, count - at);
+        narrow(x + at, bits.data(), n);
+        widen(bits.data(), again.data(), n);
+        if (std::memcmp(x + at, again.data(), size_t(n) * sizeof(float)) != 0)
+            return false;
+    }
+    return true;
+}
+
+Support fitNarrow(CpuTactic const& t, Blob const& weights)
+{
+    auto const type = t.variant<GemvWeights>();
+    if (t.traits().rounding != Rounding::kPlain)
+        return type == GemvWeights::kHalf ? fitHalf(weights) : Support::yes();
+    return isHeldBy(weights, t.isa(), type)
+               ? Support::yes()
+               : Support::no(type == GemvWeights::kHalf ? "its weights are no numbers of FP16"
+                                                        : "its weights are no numbers of BF16");
 }
 
 GemmJitOptions layoutOf(GemvJitOptions const& options)
@@ -133,8 +178,8 @@ Support supports(CpuTactic const& t, Problem const& p)
     if (weights == GemvWeights::kHalf && !p.target.cpu->f16c)
         return Support::no("needs a CPU with F16C");
     Geometry const g = mergedGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
-    if (g.m > kernels::jit::kGemvMaxRows)
-        return Support::no(fmt::format("has {} rows, more than {}", g.m, kernels::jit::kGemvMaxRows));
+    if (g.m > mostRows(weights))
+        return Support::no(fmt::format("has {} rows, more than {}", g.m, mostRows(weights)));
     if (2 * g.n < kernels::jit::vectorWidth(t.isa()))
         return Support::no(fmt::format("its {} columns fill less than half a vector", g.n));
     if (!p.inputs[1].constant && g.k == 1)
@@ -142,7 +187,7 @@ Support supports(CpuTactic const& t, Problem const& p)
     if (!p.inputs[1].constant && g.bColumn != 1 && !byColumns(g))
         return Support::no("input 1 is not known, so not packed, and neither its rows nor the columns of it and the "
                            "rows of input 0 are contiguous");
-    return weights == GemvWeights::kHalf ? fitHalf(*p.inputs[1].constant) : Support::yes();
+    return weights == GemvWeights::kFloat ? Support::yes() : fitNarrow(t, *p.inputs[1].constant);
 }
 
 std::vector<Config> configs(CpuTactic const& t, Problem const& p)

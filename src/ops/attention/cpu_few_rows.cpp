@@ -117,7 +117,7 @@ bool mayTakeFewRows(kernels::jit::Isa isa, Attrs const& a)
 
 bool takesFewRows(kernels::jit::Isa isa, Attrs const& a, Geometry const& g, DataType keys)
 {
-    return mayTakeFewRows(isa, a) && (!isFullFloat(keys) || a.table || a.headsPerKey * g.rows <= kMostRows);
+    return mayTakeFewRows(isa, a) && (isQuantized(keys) || a.table || a.headsPerKey * g.rows <= kMostRows);
 }
 
 int64_t fewRowsWorkspace(Attrs const& a, Geometry const& g, int64_t threads)

@@ -8,8 +8,7 @@
 
 namespace tw::ops::attention {
 
-// Whether it is possible: heads of whole vectors, nothing rounded; and whether it is the way: few queries, keys in FP16, BF16 or INT8, or
-// of several images.
+// Whether it is possible: heads of whole vectors, nothing rounded; and whether it is the way: few queries, keys in INT8, or of several images.
 bool mayTakeFewRows(kernels::jit::Isa isa, Attrs const& a);
 bool takesFewRows(kernels::jit::Isa isa, Attrs const& a, Geometry const& g, DataType keys);
 int64_t fewRowsWorkspace(Attrs const& a, Geometry const& g, int64_t threads);

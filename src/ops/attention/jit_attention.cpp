@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ops/attention/cpu_few_rows.h"
-
 namespace tw::ops::attention {
 
 namespace emitted {
@@ -43,7 +41,8 @@ Scratch JitKernel::scratchOf(Geometry const& g) const
     s.scores = s.queries + rows * roundUp(attrs_.size, line);
     s.reciprocals = s.scores + rows * s.scoreStride;
     s.fillWhere = s.reciprocals + roundUp(rows, line);
-    s.total = s.fillWhere + (g.keepInput > 0 && !endsSayAll_ ? rows * s.scoreStride : 0);
+    s.widened = s.fillWhere + (g.keepInput > 0 && !endsSayAll_ ? rows * s.scoreStride : 0);
+    s.total = s.widened + (isNarrow_ ? kRowsAtOnce * roundUp(std::max(attrs_.size, attrs_.valueSize), line) : 0);
     return s;
 }
 
@@ -133,14 +132,18 @@ Result<void> JitKernel::run(RunArgs& args) const
     if (threads_ > 1 && heads % threads_ != 0 && heads < 8 * threads_)
         chunks = std::min(divideUp(g.rows, most), divideUp(4 * threads_, heads));
     int64_t const parts = heads * chunks;
+    auto at = [&](int input, int64_t element) {
+        TensorRef const& x = args.inputs[size_t(input)];
+        return static_cast<std::byte const*>(x.data) + element * sizeOf(x.type);
+    };
     auto rowsOf = [&](int input, Strides const& p, Sequence const& s, int64_t h) {
-        return args.inputs[size_t(input)].as<float>() + p.offset + s.batch * p.batch + s.first * p.row +
-               h / (input == 0 ? 1 : attrs_.headsPerKey) * p.head;
+        int64_t const head = h / (input == 0 ? 1 : attrs_.headsPerKey);
+        return at(input, p.offset + s.batch * p.batch + s.first * p.row + head * p.head);
     };
     Table const table = tableOf(g, args.inputs);
     auto headRows = [&](int input, Strides const& p, Sequence const& s, int64_t h) {
-        float const* const x = args.inputs[size_t(input)].as<float>() + p.offset + h / attrs_.headsPerKey * p.head;
-        return HeadRows{x, s.batch, s.first, p.batch, p.row, table};
+        std::byte const* const x = at(input, p.offset + h / attrs_.headsPerKey * p.head);
+        return HeadRows{x, args.inputs[size_t(input)].type, s.batch, s.first, p.batch, p.row, table};
     };
     auto body = [&](int64_t part, int worker) {
         int64_t const head = part / chunks, chunk = part % chunks, h = head % attrs_.heads;
@@ -150,8 +153,9 @@ Result<void> JitKernel::run(RunArgs& args) const
         if (begin == end)
             return;
         float* scratch = static_cast<float*>(args.workspace) + worker * plan.scratch.total;
-        packKeys(headRows(1, g.k, s, h), s.columns, scratch + plan.scratch.keys);
-        packValues(plan, headRows(2, g.v, s, h), s.columns, scratch + plan.scratch.values);
+        float* const room = scratch + plan.scratch.widened;
+        packKeys(headRows(1, g.k, s, h), s.columns, scratch + plan.scratch.keys, room);
+        packValues(plan, headRows(2, g.v, s, h), s.columns, scratch + plan.scratch.values, room);
         int64_t const products =
             segmentCount == 0 ? plan.products : tiles.count * (plan.values.count() + panelsOf(s.columns).count());
         int64_t const lines = (s.columns + s.rows) * linesOf(attrs_.size) + s.columns * linesOf(attrs_.valueSize);
@@ -160,10 +164,11 @@ Result<void> JitKernel::run(RunArgs& args) const
             int64_t const nextHead = (part + 1) / chunks, ofNext = nextHead % attrs_.heads;
             Sequence const next = sequenceOf(nextHead / attrs_.heads);
             if (!attrs_.pages) {
-                fetch.add(rowsOf(1, g.k, next, ofNext), next.columns, g.k.row, attrs_.size);
-                fetch.add(rowsOf(2, g.v, next, ofNext), next.columns, g.v.row, attrs_.valueSize);
+                int64_t const element = sizeOf(args.inputs[1].type);
+                fetch.add(rowsOf(1, g.k, next, ofNext), next.columns, g.k.row * element, attrs_.size * element);
+                fetch.add(rowsOf(2, g.v, next, ofNext), next.columns, g.v.row * element, attrs_.valueSize * element);
             }
-            fetch.add(rowsOf(0, g.q, next, ofNext), next.rows, g.q.row, attrs_.size);
+            fetch.add(rowsOf(0, g.q, next, ofNext), next.rows, g.q.row * 4, attrs_.size * 4);
         }
         for (int64_t t = begin; t < end; ++t)
             tile(plan, args, s, h, tiles, t, scratch, fetch);

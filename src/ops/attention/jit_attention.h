@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "kernels/cpu/jit/gemm_kernel.h"
 #include "kernels/cpu/jit/matrix_copy.h"
 #include "kernels/cpu/jit/softmax_kernel.h"
+#include "ops/attention/cpu_few_rows.h"
 #include "ops/attention/op.h"
 #include "ops/attention/tactics.h"
 #include "tactic/cpu_tactic.h"
@@ -43,17 +45,28 @@ struct Panels
 // Keys or values of a head, from row `first` on: one behind the other, or in the blocks of pages. Vectors of keys do not go beyond a block.
 struct HeadRows
 {
-    float const* x = nullptr; // of the head, in front of all images
+    std::byte const* x = nullptr; // of the head, in front of all images
+    DataType type = DataType::kFloat;
     int64_t image = 0, first = 0, batch = 0, row = 0;
     Table table;
 
-    float const* at(int64_t j) const { return x + table.image(image, first + j) * batch + table.row(first + j) * row; }
+    std::byte const* at(int64_t j) const
+    {
+        return x + (table.image(image, first + j) * batch + table.row(first + j) * row) * sizeOf(type);
+    }
 };
+// Some of them as floats.
+struct FloatRows
+{
+    float const* x = nullptr;
+    int64_t stride = 0;
+};
+inline constexpr int64_t kRowsAtOnce = kPageRows; // that are made floats
 
 // Floats of scratch of one worker, each part on a cache line of its own.
 struct Scratch
 {
-    int64_t keys = 0, values = 0, queries = 0, scores = 0, reciprocals = 0, fillWhere = 0, total = 0;
+    int64_t keys = 0, values = 0, queries = 0, scores = 0, reciprocals = 0, fillWhere = 0, widened = 0, total = 0;
     int64_t scoreStride = 0;
 };
 
@@ -105,10 +118,10 @@ class Fetch
 {
 public:
     explicit Fetch(int64_t linesAtOnce) : linesAtOnce_(linesAtOnce) {}
-    void add(float const* first, int64_t rows, int64_t rowStride, int64_t rowFloats)
+    void add(std::byte const* first, int64_t rows, int64_t strideBytes, int64_t rowBytes)
     {
         if (rows > 0)
-            blocks_[count_++] = {reinterpret_cast<char const*>(first), rows, rowStride * 4, rowFloats * 4};
+            blocks_[count_++] = {first, rows, strideBytes, rowBytes};
     }
     void some()
     {
@@ -125,7 +138,7 @@ public:
 private:
     struct Block
     {
-        char const* row;
+        std::byte const* row;
         int64_t rows, strideBytes, rowBytes;
     };
     Block blocks_[3];
@@ -136,7 +149,8 @@ private:
 class JitKernel final : public Kernel
 {
 public:
-    JitKernel(Isa isa, Problem const& problem) : isa_(isa), attrs_(problem.node->attrsAs<Attrs>())
+    JitKernel(Isa isa, Problem const& problem)
+        : isa_(isa), attrs_(problem.node->attrsAs<Attrs>()), isNarrow_(isNarrowFloat(problem.inputs[1].type))
     {
         threads_ = std::max(problem.threads, 1);
         for (size_t i = 3; i < size_t(attrs_.masksEnd(problem.inputs.size())); ++i)
@@ -182,8 +196,10 @@ private:
     Panels panelsOf(int64_t columns) const { return Panels{columns, int64_t(kPanelVectors) * width()}; }
     Scratch scratchOf(Geometry const& g) const;
     Result<void> emit(Plan& plan, int rows) const;
-    void packKeys(HeadRows const& k, int64_t columns, float* to) const;
-    void packValues(Plan const& plan, HeadRows const& v, int64_t columns, float* to) const;
+    // `room`: for rows that are made floats.
+    FloatRows floatsOf(HeadRows const& rows, int64_t j, int64_t count, int64_t size, float* room) const;
+    void packKeys(HeadRows const& k, int64_t columns, float* to, float* room) const;
+    void packValues(Plan const& plan, HeadRows const& v, int64_t columns, float* to, float* room) const;
     void tile(Plan const& plan, RunArgs& args, Sequence const& of, int64_t h, Tiles const& tiles, int64_t t,
               float* scratch, Fetch& fetch) const;
     void adjust(Plan const& plan, RunArgs& args, Sequence const& of, int64_t h, int64_t first, int64_t rows,
@@ -193,6 +209,7 @@ private:
 
     Isa isa_;
     Attrs attrs_;
+    bool isNarrow_; // keys and values have 16 bits
     int64_t threads_ = 1;
     std::vector<int64_t> rowEnds_; // of a constant condition: columns from here on weigh nothing
     bool endsSayAll_ = false;      // and all columns before count

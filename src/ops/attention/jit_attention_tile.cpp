@@ -2,21 +2,52 @@
 // A tile of queries: packed keys and values, scores, their sums.
 #include <algorithm>
 
+#include "base/element.h"
+#include "kernels/cpu/casts.h"
 #include "ops/attention/few_rows.h"
 #include "ops/attention/jit_attention.h"
 
 namespace tw::ops::attention::emitted {
 
-// [columns, size] -> panels [size][panel's columns]; columns that do not exist are zero.
-void JitKernel::packKeys(HeadRows const& k, int64_t columnsOfAll, float* to) const
+namespace {
+
+using Widen = void (*)(uint16_t const*, float*, int64_t);
+
+// By the type of an element.
+Widen widenOf(kernels::CastKernels const& casts, uint16_t)
 {
-    int64_t const size = attrs_.size, w = width(), stride = k.row;
+    return casts.halfToFloat;
+}
+Widen widenOf(kernels::CastKernels const& casts, Bfloat16)
+{
+    return casts.bfloat16ToFloat;
+}
+
+} // namespace
+
+FloatRows JitKernel::floatsOf(HeadRows const& rows, int64_t j, int64_t count, int64_t size, float* room) const
+{
+    if (!isNarrow_)
+        return {reinterpret_cast<float const*>(rows.at(j)), rows.row};
+    kernels::CastKernels const& casts = isa_ == Isa::kAvx512 ? avx512::kCasts : avx2::kCasts;
+    Widen const widen = withNarrow(rows.type, [&](auto number) { return widenOf(casts, number); });
+    std::byte const* x = rows.at(j);
+    for (int64_t i = 0; i < count; ++i, x += rows.row * sizeOf(rows.type))
+        widen(reinterpret_cast<uint16_t const*>(x), room + i * size, size);
+    return {room, size};
+}
+
+// [columns, size] -> panels [size][panel's columns]; columns that do not exist are zero.
+void JitKernel::packKeys(HeadRows const& k, int64_t columnsOfAll, float* to, float* room) const
+{
+    int64_t const size = attrs_.size, w = width();
     Panels const keys = panelsOf(columnsOfAll);
     for (int64_t p = 0; p < keys.count(); ++p) {
         int64_t const columns = keys.columnsOf(p), padded = keys.vectorsOf(p) * w;
         float* panel = to + keys.begin(p, size);
         for (int64_t j0 = 0; j0 < padded; j0 += w) {
-            float const* from = j0 < columns ? k.at(p * keys.width + j0) : nullptr;
+            auto const [from, stride] =
+                j0 < columns ? floatsOf(k, p * keys.width + j0, std::min(w, columns - j0), size, room) : FloatRows{};
             int64_t d = 0;
             if (j0 + w <= columns)
                 for (; d + w <= size; d += w)
@@ -29,18 +60,20 @@ void JitKernel::packKeys(HeadRows const& k, int64_t columnsOfAll, float* to) con
 }
 
 // [columns, valueSize] -> panels [columns][panel's values].
-void JitKernel::packValues(Plan const& plan, HeadRows const& v, int64_t columns, float* to) const
+void JitKernel::packValues(Plan const& plan, HeadRows const& v, int64_t columns, float* to, float* room) const
 {
-    int64_t const together = attrs_.pages ? kPageRows : std::max<int64_t>(columns, 1);
-    for (int64_t p = 0; p < plan.values.count(); ++p) {
-        int64_t const yRow = plan.values.vectorsOf(p) * width();
-        for (int64_t j = 0; j < columns; j += together) {
+    int64_t const together = attrs_.pages || isNarrow_ ? kRowsAtOnce : std::max<int64_t>(columns, 1);
+    for (int64_t j = 0; j < columns; j += together) {
+        int64_t const rows = std::min(together, columns - j);
+        auto const [from, stride] = floatsOf(v, j, rows, attrs_.valueSize, room);
+        for (int64_t p = 0; p < plan.values.count(); ++p) {
+            int64_t const yRow = plan.values.vectorsOf(p) * width();
             CopyRowsArgs a;
-            a.x = v.at(j) + p * plan.values.width;
+            a.x = from + p * plan.values.width;
             a.y = to + plan.values.begin(p, columns) + j * yRow;
-            a.xStrideBytes = v.row * 4;
+            a.xStrideBytes = stride * 4;
             a.yStrideBytes = yRow * 4;
-            a.rows = std::min(together, columns - j);
+            a.rows = rows;
             a.n = plan.values.columnsOf(p);
             copyRows_(a);
         }

@@ -95,6 +95,16 @@ void cases(CaseList& list)
     multiply("few_rows_batch", kNone, f32({5, 1, 20}), kNone, constant(DataType::kFloat, {5, 20, 40}));
     multiply("few_rows_batch_unknown", kNone, f32({3, 4, 2, 20}), kNone, f32({3, 1, 20, 72}));
     multiply("few_rows_of_batch", kVector, f32({4, 20}), kNone, constant(DataType::kFloat, {1, 20, 40}));
+    // Weights that are numbers of FP16, of BF16 as well, or of one in a thousand of neither.
+    for (int64_t m : {1, 3, 4, 7, 16, 17})
+        for (int64_t steps : {4093, 251, 0}) {
+            std::vector<double> values(size_t(70 * 131));
+            for (size_t i = 0; i < values.size(); ++i)
+                values[i] = steps ? double(int64_t(i * 37) % steps - steps / 2) / 1024
+                                  : double(int64_t(i) % 201 - 100) / (i % 1000 == 999 ? 3 : 64);
+            multiply(fmt::format("weights_in_steps_of_{}_{}", steps, m), kNone, f32({m, 70}), kNone,
+                     constant(DataType::kFloat, {70, 131}, values));
+        }
     // Tiles of 64 x 32 to 128 x 256, steps of 64 or 32 along k, rows of 16 bytes: products that tensor cores may do, at
     // edges.
     for (DataType type : {DataType::kHalf, DataType::kFloat}) {

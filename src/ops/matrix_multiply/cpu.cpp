@@ -20,6 +20,15 @@ constexpr CpuTactic kHalfFewRowsAvx512{
     "matrix_multiply_f32f16_gemv_avx512", 1, Isa::kAvx512, kGemv, GemvWeights::kHalf, Rounding::kHalfWeights};
 constexpr CpuTactic kHalfFewRowsAvx2{
     "matrix_multiply_f32f16_gemv_avx2", 1, Isa::kAvx2, kGemv, GemvWeights::kHalf, Rounding::kHalfWeights};
+// Weights that are numbers of 16 bits, as networks of FP16 and BF16 have them, whose products are those of floats.
+constexpr CpuTactic kOfHalfFewRowsAvx512{"matrix_multiply_f32_gemv_of_f16_avx512", 1, Isa::kAvx512, kGemv,
+                                         GemvWeights::kHalf};
+constexpr CpuTactic kOfHalfFewRowsAvx2{"matrix_multiply_f32_gemv_of_f16_avx2", 1, Isa::kAvx2, kGemv,
+                                       GemvWeights::kHalf};
+constexpr CpuTactic kOfBf16FewRowsAvx512{"matrix_multiply_f32_gemv_of_bf16_avx512", 1, Isa::kAvx512, kGemv,
+                                         GemvWeights::kBfloat16};
+constexpr CpuTactic kOfBf16FewRowsAvx2{"matrix_multiply_f32_gemv_of_bf16_avx2", 1, Isa::kAvx2, kGemv,
+                                       GemvWeights::kBfloat16};
 constexpr CpuTactic kAvx512{"matrix_multiply_f32_gemm_avx512", 1, Isa::kAvx512, kGemm};
 constexpr CpuTactic kAvx2{"matrix_multiply_f32_gemm_avx2", 1, Isa::kAvx2, kGemm};
 constexpr CpuTactic kBf16Amx{
@@ -46,8 +55,9 @@ constexpr PlainTactic kPlain{"matrix_multiply_any_plain_cpu", 1, multiplyPlain, 
 } // namespace
 
 extern constinit TacticList const cpuTactics =
-    kTactics<kFewRowsAvx512, kFewRowsAvx2, kHalfFewRowsAvx512, kHalfFewRowsAvx2, kBf16FewRowsAvx512, kBf16FewRowsAvx2,
-             kAvx512, kAvx2, kBf16Amx, kBf16Avx512, kBf16Avx2, kTensorsFewRowsAvx512, kTensorsFewRowsAvx2, kTensorsAmx,
+    kTactics<kFewRowsAvx512, kFewRowsAvx2, kOfHalfFewRowsAvx512, kOfHalfFewRowsAvx2, kOfBf16FewRowsAvx512,
+             kOfBf16FewRowsAvx2, kHalfFewRowsAvx512, kHalfFewRowsAvx2, kBf16FewRowsAvx512, kBf16FewRowsAvx2, kAvx512,
+             kAvx2, kBf16Amx, kBf16Avx512, kBf16Avx2, kTensorsFewRowsAvx512, kTensorsFewRowsAvx2, kTensorsAmx,
              kTensorsAvx512, kTensorsAvx2, kFloatTensorsAvx512, kFloatTensorsAvx2, kInt8Avx512Vnni, kInt8AvxVnni,
              kInt8Avx512, kInt8Avx2, kPlain>;
 

@@ -228,7 +228,7 @@ Result<std::vector<FixedCache>> fixCaches(std::unique_ptr<ir::Graph>& g, CacheSi
             early = joinsOf(*g);
     }
     Options options;
-    options.stopBefore = "integer_caches";
+    options.stopBefore = "narrow_caches";
     options.disabled = {"fuse_layer_norm", "fuse_rotary", "widen_half"}; // caches of FP16 are joined as they are
     if (sizes.blocks > 0) // what is dequantized before it is moved is read by attention without the moves
         options.disabled.push_back("move_quantization");

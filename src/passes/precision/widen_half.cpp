@@ -25,6 +25,7 @@
 #include "ops/nbit_product/op.h"
 #include "ops/plugin/op.h"
 #include "ops/scale/op.h"
+#include "ops/slice/op.h"
 #include "passes/list.h"
 #include "passes/node_kinds.h"
 #include "passes/precision/precision.h"
@@ -72,13 +73,18 @@ private:
         return isHalf(x) && !shapes_.contains(x) && !ir::isShapeInput(n, i) && !isRead;
     }
 
+    // Also what is filled up, as caches are where they are too short.
+    static bool moves(ir::Node const& n)
+    {
+        return movesElements(n) || (n.op == &ops::slice::def() && !n.body && hasInput(n, 4) && isHalf(n.inputs[4]));
+    }
     bool staysHalf(ir::Node const& n) const
     {
         bool const isShape = std::ranges::any_of(n.outputs, [&](ir::Value const* v) { return shapes_.contains(v); });
         if (isShape || isRounding(n) || wantsHalf(n))
             return true;
         // Of constants alone a constant is made, which is one of FP32 then.
-        bool const isMoved = movesElements(n) && isHalf(n.inputs[0]) &&
+        bool const isMoved = moves(n) && isHalf(n.inputs[0]) &&
                              std::ranges::none_of(n.inputs, [&](ir::Value const* v) { return wide_.contains(v); }) &&
                              !std::ranges::all_of(n.inputs, [](ir::Value const* v) { return !v || v->isConstant(); });
         return isMoved || !takesFloat(n);
@@ -92,7 +98,7 @@ private:
             return false;
         // Rows that are written into a cache, or behind it, are as wide as it is. Blocks are those of all sequences, and
         // attention reads a few: they are not converted at each step.
-        bool const isCache = n.op == &ops::cache_update::def() || (movesElements(n) && g_.isOutput(n.outputs[0]));
+        bool const isCache = n.op == &ops::cache_update::def() || (moves(n) && g_.isOutput(n.outputs[0]));
         return isCache || (n.op == &ops::attention::def() && n.attrsAs<ops::attention::Attrs>().pages);
     }
     // f32 to f16 for nothing that computes.

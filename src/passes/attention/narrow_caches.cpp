@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention over caches in INT8 reads integers, and scales of heads beside them:
+// Attention over caches in INT8 or FP16 reads these, of integers with scales of heads beside them:
 //   attention(q, dequantize(k, s), dequantize(v, s'), .., lengths, ..)  ->  attention(q, k, v, .., lengths, .., s, s')
-// k and v [B, heads, S, size] are inputs, or what cache_update writes; s and s' one number for each of their heads, or one constant for all.
-// Expects Form::kCanonical. Stands behind fuse_attention, and before passes that move quantization. Leaves alone: attention without lengths, whose
-// products may be of integers themselves; scales along other dimensions.
+//   attention(q, f32(k), f32(v), ..)                                    ->  attention(q, k, v, ..)      (on CPUs)
+// k and v are inputs, what cache_update writes, or, of FP16, what only moves elements of those; integers [B, heads, S, size], s and s' one number for
+// each of their heads, or one constant for all.
+// Expects Form::kCanonical. Stands behind fuse_attention, and before passes that move quantization. Leaves alone: of integers, attention without
+// lengths, whose products may be of integers themselves, and scales along other dimensions; of FP16, heads that are no whole vectors.
 #include "ops/attention/op.h"
 #include "ops/cache_update/op.h"
 #include "passes/list.h"
+#include "passes/node_kinds.h"
 #include "passes/quantization/quantization.h"
 #include "passes/rewrite.h"
 #include "tactic/registry.h"
@@ -56,13 +59,43 @@ bool readIntegers(ir::Graph& g, ir::Node& n)
     return true;
 }
 
+// A cache in FP16, or BF16, that `v` is made of. What it was written by is of no account: it is the same numbers.
+ir::Value* halvesBehind(ir::Graph const& g, ir::Value const* v)
+{
+    if (!isCast(v->producer) || hasWish(*v->producer) || !isFullFloat(v->type))
+        return nullptr;
+    ir::Value* const halves = v->producer->inputs[0];
+    ir::Node const* const from = halves->producer;
+    bool const isCache =
+        from ? from->op == &ops::cache_update::def() || movesElements(*from) : contains(g.inputs, halves);
+    return isCache && isNarrowFloat(halves->type) ? halves : nullptr;
+}
+
+bool readHalves(ir::Graph const& g, ir::Node& n)
+{
+    constexpr int64_t kVector = 8; // elements, at least
+    auto const& a = n.attrsAs<Attrs>();
+    bool const fits =
+        a.size % kVector == 0 && a.valueSize % kVector == 0 && !a.segments && !a.roundsScores() && a.weightStep == 0;
+    if (n.body || !fits || a.scales || a.integers || hasWish(n) || !isFullFloat(n.inputs[0]->type))
+        return false;
+    ir::Value *const k = halvesBehind(g, n.inputs[1]), *const v = halvesBehind(g, n.inputs[2]);
+    if (!k || !v)
+        return false;
+    n.inputs[1] = k;
+    n.inputs[2] = v;
+    return true;
+}
+
 } // namespace
 
-Result<bool> integerCaches(ir::Graph& g, PassContext const& ctx)
+Result<bool> narrowCaches(ir::Graph& g, PassContext const& ctx)
 {
     TW_ASSIGN(bool const changed, changeEach(
                                       g, [](ir::Node const& n) { return n.op == &ops::attention::def(); },
-                                      [&](ir::Node& n) -> Result<bool> { return readIntegers(g, n); }));
+                                      [&](ir::Node& n) -> Result<bool> {
+                                          return readIntegers(g, n) || (!ctx.target.computesHalf() && readHalves(g, n));
+                                      }));
     if (changed)
         TW_TRY(removeDead(g, ctx));
     return changed;

@@ -85,7 +85,8 @@ std::optional<Constant> lessZeroPoint(ImportContext& ctx, Value const& q, Value 
         ctx.invalid(fmt::format("there are {} zero points for {} channels", zeros, channels));
     Constant y = ctx.newConstant(DataType::kINT8, w.dims);
     for (int64_t i = 0; i < w.count; ++i) {
-        int64_t const v = w.intAt(i) - (zeros ? zero.constant().intAt(zeros > 1 ? i / inner % channels : 0) : 0);
+        int64_t const number = w.later ? int64_t(w.later->integers.at(i)) : w.intAt(i);
+        int64_t const v = number - (zeros ? zero.constant().intAt(zeros > 1 ? i / inner % channels : 0) : 0);
         if (v < -128 || v > 127)
             return {};
         ctx.store(y, i, double(v));

@@ -387,6 +387,8 @@ std::string check(Isa isa, GemmKernelSpec const& s)
         return "sums of floats that are stored as anything else";
     if (isBytes(s.factors) && (s.gated || s.maskedB || s.fromSums || s.rowsPerRun > 0))
         return "sums of integers with what only floats have";
+    if (s.storesSums && (!isBytes(s.factors) || !s.epilogue.empty() || !s.steps.empty() || !isFullFloat(s.store.type)))
+        return "sums of integers as they are with an end, or of floats";
     if (s.gated && s.vectors % 2 != 0)
         return fmt::format("a gated tile of {} vectors (allowed: 2, 4)", s.vectors);
     if (s.gated && !s.steps.empty())

@@ -101,6 +101,11 @@ struct QuantizationScale
 // Of the node's inputs 1 and 2. `type`: of the quantized tensor, which the zero point has, too.
 QuantizationScale readQuantizationScale(ImportContext& ctx, DataType type);
 
+// What helps where zero points are not taken.
+inline constexpr char const kSignedOrAsked[] =
+    "export the model with signed activations and weights and zero points of 0, or make the parser with "
+    "TENSORWRIGHT_ONNX_QUANTIZED_OPS=1 in the environment";
+
 // [] or [n], as the layers take it.
 ITensor& scaleTensor(ImportContext& ctx, QuantizationScale const& s);
 

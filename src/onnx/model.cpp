@@ -422,8 +422,7 @@ void ModelImporter::import(tw_onnx::ModelProto const& model, std::string const& 
     checkModel(model);
     tw_onnx::GraphProto const& graph = model.graph();
     std::vector<int> const order = topologicalOrder(graph);
-    bool const isOnQuantized = std::ranges::any_of(graph.node(), isQuantizedOp);
-    takeZeroPoints(isOnQuantized && importers_.contains(kQuantizedOps[0]));
+    takeZeroPoints(importers_.contains(kQuantizedOps[0]));
     readInitializers(graph);
     importInputs(graph);
     readSums(graph);
@@ -432,9 +431,7 @@ void ModelImporter::import(tw_onnx::ModelProto const& model, std::string const& 
             importNode(graph, index);
         } catch (ImportError& e) {
             tw_onnx::NodeProto const& node = graph.node(index);
-            bool const wouldDo = isQuantizedOp(node) || node.op_type() == "QuantizeLinear" ||
-                                 node.op_type() == "DequantizeLinear"; // with the operators of quantized tensors
-            if (isOnQuantized && !importers_.contains(kQuantizedOps[0]) && wouldDo)
+            if (isQuantizedOp(node) && !importers_.contains(kQuantizedOps[0]))
                 e.message += "; the model has operators on quantized tensors, which TensorRT 8.5 does not import: a "
                              "parser does that is made with TENSORWRIGHT_ONNX_QUANTIZED_OPS=1 in the environment";
             throw NodeError{std::move(e), index, node.name(), node.op_type()};

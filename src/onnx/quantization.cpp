@@ -12,10 +12,9 @@ void checkZeroPoint(ImportContext& ctx, DataType type, int64_t scales)
     if (!ctx.hasInput(2))
         return;
     Value const& v = ctx.input(2);
-    ctx.check(
-        v.type() != DataType::kUINT8 && !(v.isConstant() && v.constant().integers == Integers::kUint8),
-        "its zero point is UINT8; quantization is symmetric, to INT8 with zero points of 0: export the model with "
-        "signed activations and weights");
+    ctx.check(v.type() != DataType::kUINT8 && !(v.isConstant() && v.constant().integers == Integers::kUint8),
+              fmt::format("its zero point is UINT8; quantization is symmetric, to INT8 with zero points of 0: {}",
+                          kSignedOrAsked));
     Constant const& zero = ctx.constant(2, "zero point");
     if (zero.type != type)
         ctx.invalid(fmt::format("its zero point is {}, not {}", typeName(zero.type), typeName(type)));
@@ -24,8 +23,9 @@ void checkZeroPoint(ImportContext& ctx, DataType type, int64_t scales)
     for (int64_t i = 0; i < zero.count; ++i)
         ctx.check(
             zero.intAt(i) == 0,
-            fmt::format("its zero point is {}{}; quantization is symmetric, zero points other than 0 are not possible",
-                        zero.intAt(i), zero.count > 1 ? fmt::format(" for index {}", i) : std::string()));
+            fmt::format(
+                "its zero point is {}{}; quantization is symmetric, zero points other than 0 are not possible: {}",
+                zero.intAt(i), zero.count > 1 ? fmt::format(" for index {}", i) : std::string(), kSignedOrAsked));
 }
 
 } // namespace

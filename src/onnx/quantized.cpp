@@ -66,6 +66,34 @@ int64_t zeroOf(Value const& zero)
     return zero.isNull() ? 0 : zero.constant().intAt(0);
 }
 
+int axisOf(ImportContext& ctx, Value const& x)
+{
+    return x.rank() > 1 ? ctx.axis(ctx.attrInt("axis", 1), x.rank()) : 0;
+}
+
+std::optional<Constant> lessZeroPoint(ImportContext& ctx, Value const& q, Value const& zero, int axis)
+{
+    if (!q.isConstant() || !(zero.isNull() || zero.isConstant()))
+        return {};
+    Constant const& w = q.constant();
+    int64_t const zeros = zero.isNull() ? 0 : zero.constant().count;
+    int64_t inner = 1;
+    for (int i = axis + 1; i < w.dims.nbDims; ++i)
+        inner *= w.dims.d[i];
+    int64_t const channels = w.dims.nbDims > 0 ? w.dims.d[axis] : 1;
+    if (zeros > 1 && zeros != channels)
+        ctx.invalid(fmt::format("there are {} zero points for {} channels", zeros, channels));
+    Constant y = ctx.newConstant(DataType::kINT8, w.dims);
+    for (int64_t i = 0; i < w.count; ++i) {
+        int64_t const number = w.later ? int64_t(w.later->integers.at(i)) : w.intAt(i);
+        int64_t const v = number - (zeros ? zero.constant().intAt(zeros > 1 ? i / inner % channels : 0) : 0);
+        if (v < -128 || v > 127)
+            return {};
+        ctx.store(y, i, double(v));
+    }
+    return y;
+}
+
 int64_t shiftOf(Value const& q, Value const& zero)
 {
     return (isUint8(q) ? 128 : 0) - zeroOf(zero);
@@ -174,11 +202,6 @@ bool isAsymmetric(ImportContext& ctx)
     return zero.type() == DataType::kINT8 && std::ranges::any_of(zeros, [](int64_t z) { return z != 0; });
 }
 
-int axisOf(ImportContext& ctx, Value const& x)
-{
-    return x.rank() > 1 ? ctx.axis(ctx.attrInt("axis", 1), x.rank()) : 0;
-}
-
 } // namespace
 
 bool quantizedWithZeroPoint(ImportContext& ctx)
@@ -201,6 +224,11 @@ bool dequantizedWithZeroPoint(ImportContext& ctx)
     int const axis = axisOf(ctx, t.q);
     DataType const type = t.scale.type();
     ctx.check(isFloating(type), "its scale is " + std::string(typeName(type)) + ", not FLOAT or HALF");
+    if (auto const weights = t.scale.isConstant() ? lessZeroPoint(ctx, t.q, t.zero, axis) : std::nullopt) {
+        Value const scale(ctx.converted(t.scale.constant(), DataType::kFLOAT));
+        ITensor& w = ctx.asTensor(Value(*weights));
+        return ctx.setOutput(0, ctx.cast(dequantize(ctx, w, scale, axis), type)), true;
+    }
     ctx.setOutput(0, ctx.cast(realNumbers(ctx, t, axis), type));
     return true;
 }

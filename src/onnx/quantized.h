@@ -2,6 +2,7 @@
 // What importers of operators on quantized tensors with zero points share (composites/quantized.cpp).
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "onnx/importer.h"
@@ -30,6 +31,10 @@ Quantized quantized(ImportContext& ctx, int q, int scale, int zero);
 bool isOneNumber(Value const& v);
 bool isOneZero(Value const& zero);
 int64_t zeroOf(Value const& zero);
+// Of the node's attribute, for scales and zero points of tensors like x.
+int axisOf(ImportContext& ctx, Value const& x);
+// q - z as INT8, where that holds all of a constant; zero points along the axis.
+std::optional<Constant> lessZeroPoint(ImportContext& ctx, Value const& q, Value const& zero, int axis);
 // What the INT8 form is less than q - z by.
 int64_t shiftOf(Value const& q, Value const& zero);
 // What is added to a result in front of Q, for the zero point of the operator; by known scale and zero point.

@@ -40,6 +40,7 @@ std::vector<Pass> const& pipeline()
         {"join_integer_sums", joinIntegerSums, Form::kImported, Form::kImported, 1},
         {"fuse_cumulative_sum", fuseCumulativeSum, Form::kImported, Form::kImported, 1},
         {"fuse_recurrence", fuseRecurrence, Form::kImported, Form::kImported, 1},
+        {"move_zero_points", moveZeroPoints, Form::kImported, Form::kImported, 1},
         {"move_quantization", moveQuantization, Form::kImported, Form::kImported, 1},
         {"remove_identities", removeIdentities, Form::kImported, Form::kCanonical, 1},
         // After the last of them nothing is dead but what the fusions leave; they leave nothing.

@@ -23,14 +23,15 @@ def plain_session(model):
 class Network:
     """model(): the network. feed: its inputs. ranges: of inputs whose batch is open, the (minimum, optimum, maximum) shapes."""
 
-    def __init__(self, seed, steps=None):
+    def __init__(self, seed, steps=None, zero_points=False):
         self.rng = np.random.Generator(np.random.PCG64(seed))
+        self.zero_points = zero_points  # pairs of UINT8 and INT8 whose zero points are anywhere
         self.opset = int(self.rng.choice(OPSETS))
         self.float = np.dtype(np.float16 if self.opset >= 19 and self.chance(0.6) else np.float32)
         self.style = ["inputs", "both", "some"][self.below(3)]
         self.has_open_batch = self.chance(0.35)
         self.nodes, self.constants, self.values = [], [], {}
-        self.pairs, self.integers, self.feed, self.ranges, self.kept = {}, {}, {}, {}, {}
+        self.pairs, self.integers, self.feed, self.ranges, self.kept, self.zeros = {}, {}, {}, {}, {}, {}
         self.channels_last = self.chance(0.3)  # [n, tokens, channels] and products, else images
         count = 2 + self.below(9)
         self.live = [self.start()]
@@ -107,6 +108,8 @@ class Network:
     def pair(self, x, scale=None):
         if scale is None and x in self.pairs and self.chance(0.8):
             return self.pairs[x]
+        if self.zero_points and self.chance(0.85):
+            return self.asymmetric_pair(x, scale)
         form = self.pick([(), (1,)])
         scale = np.full(form, self.scale_for(x) if scale is None else scale)
         s, z = self.constant(scale), self.constant(np.zeros(form, np.int8))
@@ -116,6 +119,21 @@ class Network:
         else:
             q = self.emit("QuantizeLinear", [x, s, z])
         y = self.emit("DequantizeLinear", [q, s2] + ([z2] if z2 else []))
+        self.pairs[x], self.integers[y] = y, (q, scale)
+        return y
+
+    def asymmetric_pair(self, x, scale):
+        """Tensors of one scale have one zero point."""
+        low, high = (min(self.values[x].min(initial=0), 0), max(self.values[x].max(initial=0), 0))
+        if scale is None:
+            scale = self.float.type(max((float(high) - float(low)) / 255 * self.rng.uniform(0.8, 1.1), 1e-4))
+        key = float(np.max(scale))
+        if key not in self.zeros:
+            kind = np.iinfo(self.pick([np.uint8, np.uint8, np.int8]))
+            self.zeros[key] = kind.dtype.type(np.clip(np.rint(kind.min - float(low) / key), kind.min, kind.max))
+        s, z = self.constant(scale), self.constant(np.full(np.shape(scale), self.zeros[key]))
+        q = self.emit("QuantizeLinear", [x, s, z])
+        y = self.emit("DequantizeLinear", [q, s, z])
         self.pairs[x], self.integers[y] = y, (q, scale)
         return y
 
@@ -436,12 +454,13 @@ class Network:
     def choose_outputs(self):
         outputs = [self.live[-1]] + [n for n in self.live[1:-1] if self.chance(0.15)]
         outputs = list(dict.fromkeys(n for n in outputs if n != "x"))
-        outputs = [self.integers[n][0] if n in self.integers and self.chance(0.15) else n for n in outputs]
+        outputs = [self.integers[n][0] if n in self.integers and self.values[self.integers[n][0]].dtype == np.int8 and self.chance(0.15) else n
+                   for n in outputs]
         return outputs or [self.emit("Neg", [self.live[-1]])]
 
     def has_integers(self):
         """Whether there are Q and DQ nodes but those of INT32 biases, which are floats at import."""
-        return any(self.values[n].dtype == np.int8 for node in self.nodes if "quantize" in node.op_type.lower() for n in (*node.input[:1], *node.output))
+        return any(self.values[n].dtype in (np.int8, np.uint8) for node in self.nodes if "quantize" in node.op_type.lower() for n in (*node.input[:1], *node.output))
 
     def model(self):
         batches = {0: "n"} if self.has_open_batch else {}

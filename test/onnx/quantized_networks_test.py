@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random networks with Q/DQ pairs: built and run by trtexec, the outputs compared with ONNX Runtime's without optimizations. An
 output agrees when its difference has at most 6 % of its norm: a number on the edge between two steps may fall on either side.
-usage: quantized_networks_test.py TRTEXEC [--seed N] [--count N] [--steps N] [--show] [--keep FOLDER]
+usage: quantized_networks_test.py TRTEXEC [--seed N] [--count N] [--steps N] [--zero-points] [--show] [--keep FOLDER]
 skipped (77) where numpy, onnx or onnxruntime is missing"""
 import argparse
 import json
@@ -94,12 +94,13 @@ def main():
     parser.add_argument("--seed", type=int, default=1, help="of the first network; the next have those behind it")
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--steps", type=int, help="layers of a network, to find the one that fails")
+    parser.add_argument("--zero-points", action="store_true", help="pairs of UINT8 and INT8, whose zero points are anywhere")
     parser.add_argument("--show", action="store_true", help="print each network")
     parser.add_argument("--keep", help="folder for models that fail")
     options = parser.parse_args()
     failed, varying = 0, 0
     for seed in range(options.seed, options.seed + options.count):
-        network = Network(seed, options.steps)
+        network = Network(seed, options.steps, options.zero_points)
         with tempfile.TemporaryDirectory() as folder:
             reason, varies = check(options.tool, network, folder, seed)
         varying += varies

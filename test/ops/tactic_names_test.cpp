@@ -142,12 +142,13 @@ TEST(TacticNames, SayWhatTraitsSay)
         auto const has = [&](char const* part) { return ("_" + n.algorithm + "_").find(part) != std::string::npos; };
         // Of tensors, or of factors alone.
         bool const hasTensors = l.tactic->backend() == ops::Backend::kCuda || has("_widened_") || has("_jit_");
-        ops::Rounding const rounding = n.types == "tf32"                  ? ops::Rounding::kTf32
-                                       : n.types == "bf16" && !hasTensors ? ops::Rounding::kBf16
-                                       : n.types == "f32f16"              ? ops::Rounding::kHalfWeights
-                                       : has("_winograd_") && l.tactic->backend() == ops::Backend::kCpu
-                                           ? ops::Rounding::kWinograd
-                                           : ops::Rounding::kPlain;
+        ops::Rounding const rounding =
+            n.types == "tf32"                  ? ops::Rounding::kTf32
+            : n.types == "bf16" && !hasTensors ? ops::Rounding::kBf16
+            : n.types == "f32f16"              ? ops::Rounding::kHalfWeights
+            : has("_winograd_") && l.tactic->backend() == ops::Backend::kCpu && n.types != "i8"
+                ? ops::Rounding::kWinograd
+                : ops::Rounding::kPlain;
         EXPECT_EQ(int(traits.rounding), int(rounding)) << l.tactic->name();
         EXPECT_EQ(traits.isSparse, has("_sparse_")) << l.tactic->name();
         bool const isVector = n.architecture == "avx2" || n.architecture == "avx512";

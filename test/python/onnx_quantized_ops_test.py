@@ -402,7 +402,7 @@ def test_not_without_the_variable(op):
     ({"xs": np.float32(np.inf)}, "scales must be positive and finite"),
     ({"w": np.zeros((2, 3, 3), np.int8)}, "does not fit input of shape"),
     ({"w": np.zeros((2, 3, 3, 3), np.float32)}, "input 3 is FLOAT; INT8 and UINT8 are possible"),
-    ({"wz": np.zeros(7, np.int8)}, "there are 7 zero points for 2 outputs"),
+    ({"wz": np.zeros(7, np.int8)}, "there are 7 zero points for 2 channels"),
     ({"b": np.zeros(9, np.int32)}, "the bias is INT32[9], not INT32[2]"),
     ({"b": np.zeros(2, np.float32)}, "the bias is FLOAT[2], not INT32[2]"),
     ({"group": 0}, "group is 0"),

@@ -61,6 +61,9 @@ extern CpuFunctions const kInt8DirectConvolution;
 // channels. Config: {vectors of output channels in a tile}.
 extern CpuFunctions const kInt8PaddedConvolution;
 
+// 3x3, stride and dilation 1, one group, 16 channels and more; channels-last, weights constant. Exact. Config: {tiles of a block}.
+extern CpuFunctions const kInt8WinogradConvolution;
+
 // --- what they share ---
 
 // What those of f32 ask: f32, windows of so many dimensions at most, one batch dimension, weights and bias that are

@@ -34,28 +34,20 @@ struct IntegerWeights
 // Zero points along `axis`, which is that of the outputs.
 std::optional<IntegerWeights> weightsOf(ImportContext& ctx, Quantized const& t, int axis)
 {
-    if (!t.q.isConstant() || t.q.constant().count == 0 || !(t.zero.isNull() || t.zero.isConstant()))
+    if (!t.q.isConstant() || t.q.constant().count == 0)
         return {};
-    Constant const& w = t.q.constant();
-    int64_t const outputs = w.dims.d[axis];
+    auto const w = lessZeroPoint(ctx, t.q, t.zero, axis);
+    if (!w)
+        return {};
+    int64_t const outputs = w->dims.d[axis];
     int64_t inner = 1;
-    for (int i = axis + 1; i < w.dims.nbDims; ++i)
-        inner *= w.dims.d[i];
-    int64_t const zeros = t.zero.isNull() ? 0 : t.zero.constant().count;
-    if (zeros > 1 && zeros != outputs)
-        ctx.invalid(fmt::format("there are {} zero points for {} outputs", zeros, outputs));
-    IntegerWeights result;
-    result.w = ctx.newConstant(DataType::kINT8, w.dims);
-    result.sums.assign(size_t(outputs), 0);
-    result.magnitudes.assign(size_t(outputs), 0);
-    for (int64_t i = 0; i < w.count; ++i) {
-        int64_t const output = i / inner % outputs;
-        int64_t const v = w.intAt(i) - (zeros ? t.zero.constant().intAt(zeros > 1 ? output : 0) : 0);
-        if (v < -128 || v > 127)
-            return {};
-        ctx.store(result.w, i, double(v));
-        result.sums[size_t(output)] += double(v);
-        result.magnitudes[size_t(output)] += std::abs(double(v));
+    for (int i = axis + 1; i < w->dims.nbDims; ++i)
+        inner *= w->dims.d[i];
+    IntegerWeights result{*w, std::vector<double>(size_t(outputs)), std::vector<double>(size_t(outputs))};
+    for (int64_t i = 0; i < w->count; ++i) {
+        double const v = double(w->intAt(i));
+        result.sums[size_t(i / inner % outputs)] += v;
+        result.magnitudes[size_t(i / inner % outputs)] += std::abs(v);
     }
     return result;
 }

@@ -217,6 +217,13 @@ void int8Cases(CaseList& list)
         endIntegers(a.epilogue, in, {.type = kFloat}, {1, 64, 5, 5}, 64);
         list.add(std::string("int8_largest_depthwise") + (weight < 0 ? "" : "_127"), a, in).isConstant = true;
     }
+    // Four times these sums are the largest that 32 bits hold, nearly.
+    for (double weight : {-128., 127.}) {
+        Attrs a = image(1);
+        std::vector<CaseInput> in{filled({1, 3600, 3, 3}, -128, false), filled({16, 3600, 3, 3}, weight, true)};
+        endIntegers(a.epilogue, in, {.type = kFloat}, {1, 16, 3, 3}, 16);
+        list.add(std::string("int8_largest_3x3") + (weight < 0 ? "" : "_127"), a, in);
+    }
     std::vector<CaseInput> variable{input(kInt8, {2, 20, 6, 7}), input(kInt8, {24, 20, 3, 3})};
     Attrs a = image(1);
     endIntegers(a.epilogue, variable, {.f = Kind::kRelu, .residual = kInt8, .constants = false}, {2, 24, 6, 7}, 24);

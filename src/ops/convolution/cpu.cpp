@@ -57,6 +57,7 @@ constexpr CpuTactic kInt8DepthwiseAvx512{"convolution_i8_depthwise_avx512", 1, I
 constexpr CpuTactic kInt8DepthwiseAvx2{"convolution_i8_depthwise_avx2", 1, Isa::kAvx2, kInt8DepthwiseConvolution};
 constexpr CpuTactic kInt8DirectAvx512{"convolution_i8_direct_avx512", 1, Isa::kAvx512, kInt8DirectConvolution};
 constexpr CpuTactic kInt8DirectAvx2{"convolution_i8_direct_avx2", 1, Isa::kAvx2, kInt8DirectConvolution};
+constexpr CpuTactic kInt8WinogradAvx2{"convolution_i8_winograd_avx2", 1, Isa::kAvx2, kInt8WinogradConvolution};
 constexpr CpuTactic kInt8PaddedAvx512{"convolution_i8_padded_avx512", 1, Isa::kAvx512, kInt8PaddedConvolution};
 constexpr CpuTactic kInt8PaddedAvx2{"convolution_i8_padded_avx2", 1, Isa::kAvx2, kInt8PaddedConvolution};
 // Tensors of BF16, whose numbers are factors as they are.
@@ -75,7 +76,7 @@ extern constinit TacticList const cpuTactics =
     kTactics<kWinogradAvx512, kWinogradAvx2, kDepthwiseAvx512, kDepthwiseAvx2, kFewFiltersAvx512, kFewFiltersAvx2,
              kNchwAvx512, kNchwAvx2, kDirectAvx512, kDirectAvx2, kPaddedAvx512, kPaddedAvx2, kBf16Amx, kBf16Avx512,
              kBf16Avx2, kTensorsAmx, kTensorsAvx512, kTensorsAvx2, kTensorsDepthwiseAvx512, kTensorsDepthwiseAvx2,
-             kTensorsDirectAvx512, kTensorsDirectAvx2, kInt8DepthwiseAvx512, kInt8DepthwiseAvx2, kInt8DirectAvx512,
-             kInt8DirectAvx2, kInt8PaddedAvx512, kInt8PaddedAvx2, kPlain>;
+             kTensorsDirectAvx512, kTensorsDirectAvx2, kInt8DepthwiseAvx512, kInt8DepthwiseAvx2, kInt8WinogradAvx2,
+             kInt8DirectAvx512, kInt8DirectAvx2, kInt8PaddedAvx512, kInt8PaddedAvx2, kPlain>;
 
 } // namespace tw::ops::convolution

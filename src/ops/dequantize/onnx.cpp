@@ -38,8 +38,7 @@ void importDequantizeLinear(ImportContext& ctx)
         return;
     Value const& x = ctx.input(0);
     ctx.check(x.type() != DataType::kUINT8 && !(x.isConstant() && x.constant().integers == Integers::kUint8),
-              "its input is UINT8; quantization is symmetric, to INT8: export the model with signed activations and "
-              "weights");
+              fmt::format("its input is UINT8; quantization is symmetric, to INT8: {}", kSignedOrAsked));
     if (x.isConstant() && x.type() == DataType::kINT32)
         return importBias(ctx, x.constant());
     ctx.check(x.type() == DataType::kINT8, "its input is " + std::string(typeName(x.type())) +

@@ -5,7 +5,7 @@
 // parametric ReLUs and scales that all have the shape of the last one; what only they read. Small constants become
 // numbers in the expression. Between them the expression computes in f32. On GPUs, whose kernels read and write both,
 // conversions between the two before others too (a CPU's emitted kernels know f32 alone). On CPUs, dequantize with one scale
-// before others (x * s) and quantize behind them (x / s, to i8), too. Expects Form::kFused.
+// before others (x * s) and quantize behind them (x / s, to i8), too, but one of floats behind a function that is not exact. Expects Form::kFused.
 // Stands after every other fusion: convolutions and matrix products take what they can first. The node's body holds the
 // nodes it stands for. Leaves alone: graph outputs within, nodes whose wishes of the user differ, single nodes.
 #include <algorithm>
@@ -109,6 +109,15 @@ public:
     {
         return int(inputs_.size()) <= ops::pointwise::kMaxInputs && inputs_.size() >= 1 && isBroadcast(0) &&
                ops::pointwise::checkExpression(attrs()).empty() && !isRounded();
+    }
+    // Integers made of floats by a function that is not given exactly in FP32: emitted kernels would round others, so that a quantize
+    // of its own behind the function is far faster. (Of one integer it is a table.)
+    bool isInexact() const
+    {
+        bool const isOfFloats =
+            std::ranges::any_of(inputs_, [](ir::Value const* v) { return !v->isConstant() && isFloating(v->type); });
+        return isOfFloats && isQuantized(nodes_.back()->outputs[0]->type) &&
+               std::ranges::any_of(steps_, [](Step const& s) { return !isExact(s.code, ActivationKind(s.kind)); });
     }
     std::vector<ir::Node*> const& nodes() const { return nodes_; }
     std::vector<ir::Value*> const& inputs() const { return inputs_; }
@@ -302,7 +311,8 @@ private:
         }
         // The shape comes from the inputs: constants and vectors alone may give less than it.
         Expression e(nodes, ctx_.recipes);
-        if (nodes.size() < 2 || !e.isValid() || !givesShape(e, *last->outputs[0]))
+        bool const isForPlain = ctx_.target.cpu() && e.isInexact();
+        if (nodes.size() < 2 || !e.isValid() || isForPlain || !givesShape(e, *last->outputs[0]))
             return std::nullopt;
         return e;
     }

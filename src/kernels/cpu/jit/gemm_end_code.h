@@ -80,7 +80,7 @@ protected:
     // The sums are in their registers; what the first `done` ops do, too.
     void epilogue(size_t done)
     {
-        for (int i = 0; isBytes(s.factors) && i < tiles_; ++i)
+        for (int i = 0; isBytes(s.factors) && !s.storesSums && i < tiles_; ++i)
             c.vcvtdq2ps(c.vec(i), c.vec(i));
         for (size_t i = done; i < s.epilogue.size(); ++i) {
             EpilogueOp const& op = s.epilogue[i];

@@ -385,8 +385,9 @@ std::string check(Isa isa, GemmKernelSpec const& s)
         return "a table for other outputs than i8";
     if (!isBytes(s.factors) && !(isFullFloat(s.store.type) && isFullFloat(s.residualType)))
         return "sums of floats that are stored as anything else";
-    if (isBytes(s.factors) && (s.gated || s.maskedB || s.fromSums || s.rowsPerRun > 0))
-        return "sums of integers with what only floats have";
+    bool const hasOfFloats = s.gated || s.maskedB || s.fromSums || s.rowsPerRun > 0;
+    if (isBytes(s.factors) ? hasOfFloats || (s.storesSums && !s.epilogue.empty()) : s.storesSums)
+        return "sums of integers with what only floats have, or the other way round";
     if (s.gated && s.vectors % 2 != 0)
         return fmt::format("a gated tile of {} vectors (allowed: 2, 4)", s.vectors);
     if (s.gated && !s.steps.empty())

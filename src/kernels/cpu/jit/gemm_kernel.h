@@ -118,6 +118,8 @@ struct GemmKernelSpec
     bool preparedA = false; // of kByteDots and kByteSigns
     // No products: the sums are those at args.b, [rows][vectors of the Isa], 64-byte aligned. The end of tiles.
     bool fromSums = false;
+    // Sums of integers, without an end, are stored as they are: int32.
+    bool storesSums = false;
 };
 
 // What stands behind the bias.

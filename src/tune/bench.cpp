@@ -37,19 +37,36 @@ double microsecondsOf(Workers const& workers)
     return workers.count() == 1 ? threadCpuMicroseconds() : nowMicroseconds();
 }
 
-Bench::Bench(ops::Kernel const& kernel, Checker::Buffers const& buffers, Workers& workers, int64_t cacheBytes)
-    : kernel_(kernel), buffers_(buffers), workers_(workers),
-      workspace_(DataType::kInt8, {kernel.workspaceBytes(buffers.inputs, buffers.outputs)}),
-      eviction_(DataType::kInt8, {cacheBytes * workers.count()}), cacheBytes_(cacheBytes)
+bool Eviction::reserve()
+{
+    if (!memory_.data())
+        memory_ = Tensor(DataType::kInt8, {bytesOfEach_ * workers_.count()});
+    return memory_.data() != nullptr;
+}
+
+void Eviction::run()
+{
+    if (bytesOfEach_ == 0)
+        return;
+    ++written_;
+    workers_.run(workers_.count(), [&](int64_t part, int) {
+        std::memset(static_cast<char*>(memory_.data()) + part * bytesOfEach_, written_, size_t(bytesOfEach_));
+    });
+}
+
+Bench::Bench(ops::Kernel const& kernel, Checker::Buffers const& buffers, Options const& options)
+    : kernel_(kernel), buffers_(buffers), workers_(*options.workers), own_(*options.workers, options.cacheBytes),
+      eviction_(options.eviction ? *options.eviction : own_),
+      workspace_(DataType::kInt8, {kernel.workspaceBytes(buffers.inputs, buffers.outputs)})
 {
     outputs_.reserve(buffers.outputs.size());
 }
 
-Result<std::unique_ptr<Bench>> Bench::make(ops::Kernel const& kernel, Checker::Buffers const& buffers, Workers& workers,
-                                           int64_t cacheBytes)
+Result<std::unique_ptr<Bench>> Bench::make(ops::Kernel const& kernel, Checker::Buffers const& buffers,
+                                           Options const& options)
 {
-    std::unique_ptr<Bench> b(new Bench(kernel, buffers, workers, cacheBytes));
-    if (!b->workspace_.data() || !b->eviction_.data())
+    std::unique_ptr<Bench> b(new Bench(kernel, buffers, options));
+    if (!b->workspace_.data() || !b->eviction_.reserve())
         return failedAllocation("no memory for timing");
     TW_ASSIGN(b->prepared_, kernel.prepare(buffers.inputs, buffers.outputs));
     return b;
@@ -57,10 +74,8 @@ Result<std::unique_ptr<Bench>> Bench::make(ops::Kernel const& kernel, Checker::B
 
 Sample Bench::run()
 {
-    if (lastMicroseconds_ < kLong && cacheBytes_ > 0)
-        workers_.run(workers_.count(), [&](int64_t part, int) {
-            std::memset(static_cast<char*>(eviction_.data()) + part * cacheBytes_, repeats_, size_t(cacheBytes_));
-        });
+    if (lastMicroseconds_ < kLong)
+        eviction_.run();
     uint64_t state = 1;
     double const cpu = threadCpuMicroseconds(), begin = nowMicroseconds();
     for (int i = 0; i < repeats_; ++i) {

@@ -30,6 +30,7 @@ struct Point
 };
 
 class CheckersAhead;
+class Eviction;
 class Phases;
 class Selector;
 class TimingCache;
@@ -54,6 +55,7 @@ struct Options
     int runsPerRound = 1;            // averaged
     double regionMilliseconds = 250; // no more rounds when these have passed
     int64_t cacheBytes = 1 << 20;    // of each worker's own: emptied before each run, as other layers do
+    Eviction* eviction = nullptr;    // of these bytes and workers, shared by regions; null: each bench has its own
     bool heuristicOnly = false;      // estimates instead of timing
     bool timeAlways = false;         // a lone candidate too: the time itself is wanted
     Permissions permits = {Permission::kWinograd}; // candidates are tactics that need no more (ops::Traits::needs)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <mutex>
 
 #include "base/tensor.h"
 #include "device/cuda/target.h"
@@ -99,7 +100,7 @@ double Rates::of(Kind kind)
         return known_[kind] = double(std::max<int64_t>(hit->config[0], 0)) / 1000;
     double rate = 0;
     if (options_.backend == ops::Backend::kCpu)
-        rate = measureOnCpu(kind);
+        rate = onceOnCpu(kind);
     else if (options_.target.cuda && options_.target.cuda->device)
         rate = kind == Kind::kCopy
                    ? cudaCopyRate(*options_.target.cuda)
@@ -117,6 +118,18 @@ double Rates::of(Kind kind)
 double Rates::measureOnCpu(Kind kind) const
 {
     return kind == Kind::kCopy ? copyOnCpu(*options_.workers) : productsOnCpu(*options_.target.cpu, *options_.workers);
+}
+
+// Within a process once: the machine stays the same, and measuring takes longer than building a small network.
+double Rates::onceOnCpu(Kind kind) const
+{
+    static std::mutex mutex;
+    static std::map<std::string, double>& measured = *new std::map<std::string, double>; // builders may outlive statics
+    std::lock_guard const lock(mutex);
+    auto const [it, isNew] = measured.try_emplace(keyOf(kind), 0);
+    if (isNew)
+        it->second = measureOnCpu(kind);
+    return it->second;
 }
 
 std::string Rates::keyOf(Kind kind) const

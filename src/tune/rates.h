@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the machine that an engine is built on can do at most: measured once, in some milliseconds, and kept in the
+// What the machine that an engine is built on can do at most: measured once in a process, in some milliseconds, and kept in the
 // timing cache, so that equal caches give equal limits.
 #pragma once
 
@@ -34,6 +34,7 @@ private:
     Kind kindOf(DataType operands) const;
     double of(Kind kind);
     double measureOnCpu(Kind kind) const;
+    double onceOnCpu(Kind kind) const;
     std::string keyOf(Kind kind) const;
 
     Options const& options_;

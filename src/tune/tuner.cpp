@@ -390,7 +390,7 @@ private:
                                groups[i]});
                 continue;
             }
-            auto bench = Bench::make(*c.kernel, **buffers, *options_.workers, options_.cacheBytes);
+            auto bench = Bench::make(*c.kernel, **buffers, options_);
             if (!bench.ok())
                 return std::nullopt;
             benches.push_back(std::move(*bench));

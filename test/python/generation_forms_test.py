@@ -24,6 +24,7 @@ def reference(spec):
     """logits(tokens), of the last one."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
+    options.intra_op_num_threads = 1  # more would only wait for each other
     session = onnxruntime.InferenceSession(getattr(spec, "standard", spec.data), options, providers=["CPUExecutionProvider"])
 
     def logits(tokens):

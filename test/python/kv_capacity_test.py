@@ -84,6 +84,7 @@ class Engine:
 def session_of(data):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
+    options.intra_op_num_threads = 1  # more would only wait for each other
     return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
 
 

@@ -88,6 +88,7 @@ def runtimes(data, feed, **settings):
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
+    options.intra_op_num_threads = 1  # more would only wait for each other
     session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
     return dict(zip((o.name for o in session.get_outputs()), session.run(None, feed)))
 

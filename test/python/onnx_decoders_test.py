@@ -57,6 +57,7 @@ def generate(spec, step, ids, mask, encoder, past):
 def runtime(data):
     options = ort.SessionOptions()
     options.log_severity_level = 4
+    options.intra_op_num_threads = 1  # more would only wait for each other
     session = ort.InferenceSession(data, options, providers=["CPUExecutionProvider"])
     names = [o.name for o in session.get_outputs()]
     return lambda feed: dict(zip(names, session.run(None, feed)))

@@ -194,6 +194,7 @@ class Reference:
 
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4
+        options.intra_op_num_threads = 1  # more would only wait for each other
         self.kind = kind
         self.encoder, self.decoder = (
             onnxruntime.InferenceSession(d, options, providers=["CPUExecutionProvider"]) for d in (encoder(kind, seed), decoder(kind, False, seed)))

@@ -110,6 +110,7 @@ class Reference:
 
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4
+        options.intra_op_num_threads = 1  # more would only wait for each other
         self.session = onnxruntime.InferenceSession(decoders.llama_like(seed, window=window).data, options, providers=["CPUExecutionProvider"])
 
     def logits(self, tokens):

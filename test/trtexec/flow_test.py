@@ -401,7 +401,8 @@ class Flow(unittest.TestCase):
         self.assertRegex(self.passes(*arguments).stdout, r"Saved \d+ bytes of timing cache to ")
         self.assertRegex(self.passes(*arguments).stdout, r"Loaded \d+ bytes of timing cache from ")
         cache.write_bytes(b"not a timing cache")
-        self.passes(*arguments)
+        self.assertEqual(self.passes(*arguments).stderr.count("no timing cache"), 1)  # not again behind the build
+        self.assertRegex(self.passes(*arguments).stdout, r"Loaded \d+ bytes of timing cache from ")
 
     def test_time_deserialize(self):
         result = self.tool(f"--loadEngine={self.plan}", "--timeDeserialize")

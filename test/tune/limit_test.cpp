@@ -138,6 +138,16 @@ TEST(Limit, IsMeasuredOnceAndKeptInTheCache)
     EXPECT_EQ(second.operations(DataType::kFloat), operations);
 }
 
+TEST(Limit, IsMeasuredOnceInAProcess)
+{
+    tune::Options options; // no cache: each build of a small network would measure for longer than it takes
+    options.device = "here alone";
+    double const bytes = tune::Rates(options).bytes(), operations = tune::Rates(options).operations(DataType::kFloat);
+    EXPECT_GT(bytes, 100);
+    EXPECT_EQ(tune::Rates(options).bytes(), bytes);
+    EXPECT_EQ(tune::Rates(options).operations(DataType::kFloat), operations);
+}
+
 TEST(Limit, APlainTacticLacksWhatTheOthersRefuse)
 {
     GraphMaker m;

@@ -31,6 +31,7 @@ public:
         if (!cache_ && !bytes.empty()) {
             log.warning("Timing cache '" + path + "' cannot be used; starting with an empty one");
             cache_.reset(config.createTimingCache(nullptr, 0));
+            refused_ = std::move(bytes);
         } else if (cache_ && !bytes.empty()) {
             log.info(fmt::format("Loaded {} bytes of timing cache from {}", bytes.size(), path));
         }
@@ -44,7 +45,9 @@ public:
         if (!after)
             throw Failure("--timingCacheFile: the builder has no timing cache after the build");
         FileLock const lock(path_);
-        std::vector<std::byte> const bytes = readIfThere();
+        std::vector<std::byte> bytes = readIfThere();
+        if (bytes == refused_) // said once is enough
+            bytes.clear();
         std::unique_ptr<nvinfer1::ITimingCache> merged(config_.createTimingCache(bytes.data(), bytes.size()));
         if (!merged)
             merged.reset(config_.createTimingCache(nullptr, 0));
@@ -65,6 +68,7 @@ private:
     nvinfer1::IBuilderConfig& config_;
     std::string path_;
     std::unique_ptr<nvinfer1::ITimingCache> cache_;
+    std::vector<std::byte> refused_; // what the file held, where that was no cache
 };
 
 std::string gib(uint64_t bytes)

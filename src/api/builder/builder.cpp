@@ -28,6 +28,7 @@
 #include "device/thread_pool.h"
 #include "ir/shape_values.h"
 #include "tactic/cpu_tactic.h"
+#include "tune/bench.h"
 #include "tune/phases.h"
 
 using namespace tw;
@@ -305,6 +306,9 @@ Result<plan::Contents> toContents(BuilderObject& b, NetworkObject& n, BuilderCon
     device::ThreadPool& pool = device::processThreadPool(b.environment.threads);
     options.tune.workers = &pool.workers();
     options.tune.buildWorkers = b.maxThreads > 0 ? &pool.workers(b.maxThreads) : &pool.workers();
+    std::optional<tune::Eviction> eviction;
+    if (!b.gpu)
+        options.tune.eviction = &eviction.emplace(*options.tune.workers, options.tune.cacheBytes);
     std::unique_ptr<tune::Selector> selector;
     if (c.algorithmSelector)
         selector = adaptSelector(*c.algorithmSelector, c.has(BuilderFlag::kREJECT_EMPTY_ALGORITHMS));

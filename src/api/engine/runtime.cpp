@@ -18,6 +18,13 @@ using namespace tw::api;
 
 namespace tw::api {
 
+namespace {
+
+// Bytes of a plan from which on loading leaves so much behind that giving it back is worth a walk through the heap.
+constexpr size_t kWorthTrimming = 1 << 20;
+
+} // namespace
+
 bool EngineState::isDynamic() const
 {
     for (ir::Value const* v : core->graph().inputs)
@@ -151,7 +158,8 @@ Result<EngineObject*> makeEngine(Reporter const& reporter, void const* plan, siz
     auto engine = std::make_unique<EngineObject>(reporter, std::move(state));
     if (!core->borrowsPlan())
         source->close();
-    malloc_trim(0); // of what loading took and gave back
+    if (sizeBytes >= kWorthTrimming)
+        malloc_trim(0); // of what loading took and gave back
     engine->plan = std::move(source);
     log.info("Loaded engine size: {} MiB", sizeBytes >> 20);
     change.finish(log, "TensorRT-managed allocation in engine deserialization", core->cuda());

@@ -235,12 +235,12 @@ TEST(Tuning, SecondsLimitTheRounds)
 TEST(Tuning, WinogradIsSwitchedOff)
 {
     Convolutions with;
-    EXPECT_TRUE(has(mentioned(with.layers()), "winograd")) << "else the next lines prove nothing";
+    EXPECT_TRUE(has(mentioned(with.layers()), "_f32_winograd")) << "else the next lines prove nothing";
     Variable v("TENSORWRIGHT_WINOGRAD", "0");
     Convolutions without;
     std::set<std::string> const names = mentioned(without.layers());
     EXPECT_FALSE(names.empty());
-    EXPECT_FALSE(has(names, "winograd")) << "chosen or tried";
+    EXPECT_FALSE(has(names, "_f32_winograd")) << "chosen or tried";
 }
 
 TEST(Tuning, Bf16IsSwitchedOn)

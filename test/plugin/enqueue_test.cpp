@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All standard plugins as a program uses them without a network: it asks for sizes and types, configures, and calls
 // enqueue(). The same comes out as in a network, and nothing is written beside it.
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -88,7 +89,8 @@ std::vector<Memory> runInNetwork(KeepingLogger& logger, IPluginV2& plugin, std::
     std::unique_ptr<IBuilder> const builder(createInferBuilder(logger));
     std::unique_ptr<INetworkDefinition> const network(builder->createNetworkV2(1));
     std::unique_ptr<IBuilderConfig> const config(builder->createBuilderConfig());
-    config->setFlag(BuilderFlag::kFP16);
+    if (std::ranges::any_of(inputs, [](Memory const& m) { return m.type() == DataType::kHALF; }))
+        config->setFlag(BuilderFlag::kFP16);
     std::vector<ITensor*> tensors;
     auto const nameOf = [](char letter, size_t i) { return letter + std::to_string(i); };
     for (size_t i = 0; i < inputs.size(); ++i)
@@ -258,12 +260,15 @@ void expectSame(Memory const& got, Memory const& wanted, int32_t images, double 
     EXPECT_TRUE(got.isGuarded());
     size_t const count = wanted.count() / size_t(wanted.shape().d[0]) * size_t(images);
     int wrong = 0;
+    std::string first;
     for (size_t i = 0; i < count; ++i) {
         double const a = got.get(i), b = wanted.get(i);
-        wrong += !(a == b || (std::isnan(a) && std::isnan(b)) ||
-                   std::fabs(a - b) <= tolerance * std::max(1.0, std::fabs(b)));
+        if (a == b || (std::isnan(a) && std::isnan(b)) || std::fabs(a - b) <= tolerance * std::max(1.0, std::fabs(b)))
+            continue;
+        if (wrong++ == 0)
+            first = "element " + std::to_string(i) + ": " + std::to_string(a) + ", not " + std::to_string(b);
     }
-    EXPECT_EQ(wrong, 0) << "of " << count;
+    EXPECT_EQ(wrong, 0) << "of " << count << "; " << first;
 }
 
 struct EnqueueOfAll : testing::TestWithParam<size_t>

@@ -170,6 +170,9 @@ Segments segmentsOfSlice(Problem const& problem, slice::Mode mode, slice::Steps 
 std::unique_ptr<CudaKernels> sliceKernels(Problem const& problem, slice::Mode mode, int fillInput, StepsOfRun stepsOf)
 {
     CudaSource source = sourceOf(problem, mode);
+    for (size_t i = 1; i < problem.inputs.size(); ++i)
+        if (problem.inputs[i].present && int(i) != fillInput)
+            source.general = -1; // where y begins is read when it runs
     int const ofElements = int(source.names.size()) - 1;
     return kernelsOf(std::move(source),
                      [&node = *problem.node, mode, fillInput, stepsOf, ofElements](CudaLaunch const& launch,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/append_attention/op.h"
 
+#include <cmath>
+
 #include "tactic/domain.h"
 #include "tactic/layer_facts.h"
 #include "tactic/registry.h"
@@ -113,8 +115,14 @@ void domain(ir::Node const& node, int input, Domain& d)
 
 Tolerance tolerance(ir::Node const& node, DataType type)
 {
-    ir::Node const part = nodeOf(node.attrsAs<Attrs>(), Part::kAttention);
-    return part.op->tolerance(part, type);
+    auto const& a = node.attrsAs<Attrs>();
+    ir::Node const part = nodeOf(a, Part::kAttention);
+    Tolerance t = part.op->tolerance(part, type);
+    // Turned queries and keys are numbers of the tensors' type, or those that it rounds: each product of a score differs.
+    if (a.isTurned() && isNarrowFloat(type))
+        t.absolute += 2 * std::fabs(a.attention.scale) * std::sqrt(double(a.attention.size)) *
+                      std::ldexp(1.0, -numberType(type).mantissaBits - 1);
+    return t;
 }
 
 double operations(ir::Node const& node, std::span<TensorRef const> in, std::span<TensorRef const> out)

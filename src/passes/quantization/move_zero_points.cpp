@@ -98,12 +98,12 @@ private:
     std::optional<Raised> sumOf(ir::Value const* v) const
     {
         ir::Node* const n = v ? v->producer : nullptr;
-        if (!is(n, Operation::kSum) || n->body || v->host || v->type != DataType::kFloat || hasWish(*n))
+        if (!is(n, Operation::kSum) || n->body || v->host || !isFullFloat(v->type) || hasWish(*n))
             return std::nullopt;
         for (size_t i : {1, 0}) {
             auto const number = n->inputs[i]->isConstant() ? numberOf(n->inputs[i], ctx_.recipes) : std::nullopt;
             ir::Value* const x = n->inputs[1 - i];
-            if (number && std::isfinite(*number) && x->type == DataType::kFloat && x->shape == v->shape)
+            if (number && std::isfinite(*number) && isFullFloat(x->type) && x->shape == v->shape)
                 return Raised{n, x, *number};
         }
         return std::nullopt;
@@ -192,7 +192,7 @@ private:
 
     Result<bool> behindMovement(ir::Node& n)
     {
-        if (n.outputs[0]->type != DataType::kFloat)
+        if (!isFullFloat(n.outputs[0]->type))
             return false;
         std::vector<ir::Value*> inputs = n.inputs;
         std::optional<Raised> first;
@@ -230,7 +230,7 @@ private:
         }
         auto const a = raisedOf(n.inputs[0]), b = raisedOf(n.inputs[1]);
         if ((!a && !b) || !(n.inputs[0]->shape == y->shape) || !(n.inputs[1]->shape == y->shape) ||
-            y->type != DataType::kFloat)
+            !isFullFloat(y->type))
             return false;
         TW_ASSIGN(ir::Node * made, g_.addNode(*n.op, n.attrs->clone(), {a ? a->x : n.inputs[0], b ? b->x : n.inputs[1]},
                                               n.name, {}, g_.positionOf(&n)));
@@ -276,7 +276,7 @@ private:
     {
         auto const w = dequantizedOf(n.inputs[1]);
         bool const isKnown =
-            w && w->integers->isConstant() && w->scale->isConstant() && w->node->outputs[0]->type == DataType::kFloat;
+            w && w->integers->isConstant() && w->scale->isConstant() && isFullFloat(w->node->outputs[0]->type);
         return isKnown ? w : std::nullopt;
     }
 
@@ -285,7 +285,7 @@ private:
         auto const r = raisedOf(n.inputs[0]);
         auto const w = r ? weightsOf(n) : std::nullopt;
         ir::Value* const bias = n.inputs.size() > 2 ? n.inputs[2] : nullptr;
-        if (!w || (bias && !bias->isConstant()) || n.outputs[0]->type != DataType::kFloat)
+        if (!w || (bias && !bias->isConstant()) || !isFullFloat(n.outputs[0]->type))
             return false;
         auto attrs = std::make_unique<ops::convolution::Attrs>(n.attrsAs<ops::convolution::Attrs>());
         ir::Value* x = r->x;
@@ -358,7 +358,7 @@ private:
         auto const w = r ? weightsOf(n) : std::nullopt;
         auto const& a = n.attrsAs<ops::matrix_multiply::Attrs>();
         if (!w || a.connected || a.a == MatrixOperation::kVector || a.b == MatrixOperation::kVector ||
-            n.inputs[1]->rank() < 2 || n.outputs[0]->type != DataType::kFloat)
+            n.inputs[1]->rank() < 2 || !isFullFloat(n.outputs[0]->type))
             return false;
         int const rank = n.inputs[1]->rank();
         bool const isTurned = a.b == MatrixOperation::kTranspose;

@@ -220,7 +220,7 @@ Result<std::unique_ptr<Kernel>> WidenedTactic::load(Problem const& p, Config con
             constants[i]->elements = Tensor();
             constants[i]->ref.data = nullptr;
         }
-    auto const& casts = inner_.isa() == kernels::jit::Isa::kAvx512 ? avx512::kCasts : avx2::kCasts;
+    auto const& casts = kernels::castsOf(inner_.isa());
     return std::unique_ptr<Kernel>(std::make_unique<WidenedKernel>(std::move(inner), casts, std::move(constants)));
 }
 

@@ -137,16 +137,12 @@ public:
             s.storesSums = true;
             TW_ASSIGN(p->products[size_t(r)], GemmKernel::emit(kIsa, s));
         }
-        for (int64_t const columns : {std::min(filters_, kEnd), filters_ % kEnd})
-            if (columns == kEnd || columns == filters_ % kEnd) {
-                if (columns == 0)
-                    continue;
-                GemmKernelSpec s = spec(1, int(divideUp(columns, kWidth)), 1);
-                s.masked = columns % kWidth != 0;
-                end_.add(s);
-                TW_ASSIGN(GemmKernel kernel, GemmKernel::emit(kIsa, s));
-                (columns == kEnd ? p->end : p->lastEnd) = std::move(kernel);
-            }
+        if (filters_ >= kEnd) {
+            TW_SET(p->end, endOf(kEnd));
+        }
+        if (filters_ % kEnd != 0) {
+            TW_SET(p->lastEnd, endOf(filters_ % kEnd));
+        }
         return std::shared_ptr<Prepared const>(std::move(p));
     }
 
@@ -189,6 +185,14 @@ private:
         s.body = kernels::jit::contiguousLoop(kIsa, vectors, int(unroll), s.factors);
         s.tail = kernels::jit::contiguousLoop(kIsa, vectors, 1, s.factors);
         return s;
+    }
+
+    Result<GemmKernel> endOf(int64_t columns) const
+    {
+        GemmKernelSpec s = spec(1, int(divideUp(columns, kWidth)), 1);
+        s.masked = columns % kWidth != 0;
+        end_.add(s);
+        return GemmKernel::emit(kIsa, s);
     }
 
     static int64_t xOfTile(Int8WinogradPrepared const& p, int64_t t) { return 2 * (t % p.layout.tilesX); }

@@ -67,7 +67,7 @@ Support fitHalf(Blob const& weights)
 bool isHeldBy(Blob const& weights, Isa isa, GemvWeights type)
 {
     constexpr int64_t kBlock = 4096;
-    kernels::CastKernels const& casts = isa == Isa::kAvx512 ? avx512::kCasts : avx2::kCasts;
+    kernels::CastKernels const& casts = kernels::castsOf(isa);
     bool const isHalf = type == GemvWeights::kHalf;
     auto const narrow = isHalf ? casts.floatToHalf : casts.floatToBfloat16;
     auto const widen = isHalf ? casts.halfToFloat : casts.bfloat16ToFloat;

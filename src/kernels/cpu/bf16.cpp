@@ -11,7 +11,7 @@ namespace tw::kernels {
 void roundPairs(jit::Isa isa, float* to, int64_t ld, int64_t width, float const* from, int64_t rows, int64_t columns,
                 int64_t rowStride, int64_t columnStride)
 {
-    auto const round = (isa == jit::Isa::kAvx512 ? avx512::kCasts : avx2::kCasts).floatToBfloat16;
+    auto const round = castsOf(isa).floatToBfloat16;
     constexpr int64_t kAtOnce = 256; // elements that are brought together first
     float together[kAtOnce];
     for (int64_t i = 0; i < rows; ++i, to += ld, from += rowStride) {

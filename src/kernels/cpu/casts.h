@@ -30,6 +30,15 @@ namespace tw::avx512 {
 extern kernels::CastKernels const kCasts;
 }
 
+namespace tw::kernels {
+
+inline CastKernels const& castsOf(jit::Isa isa)
+{
+    return isa == jit::Isa::kAvx512 ? avx512::kCasts : avx2::kCasts;
+}
+
+} // namespace tw::kernels
+
 // Factors of products in BF16 (jit/gemm_kernel.h): two numbers that follow each other along the summed dimension lie in
 // one 32-bit element, the first in its lower half. What holds such elements has float's type, as packed operands do.
 namespace tw::kernels {

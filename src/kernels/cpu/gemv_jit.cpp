@@ -113,7 +113,7 @@ Result<void> GemvJit::emit(Kind kind, Sum sum)
 
 void GemvJit::narrow(GemvJitOptions const& o, float const* packed, int64_t count, uint16_t* to)
 {
-    CastKernels const& casts = o.isa == jit::Isa::kAvx512 ? avx512::kCasts : avx2::kCasts;
+    CastKernels const& casts = castsOf(o.isa);
     (o.weights == jit::GemvWeights::kHalf ? casts.floatToHalf : casts.floatToBfloat16)(packed, to, count);
 }
 

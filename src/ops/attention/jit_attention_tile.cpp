@@ -29,7 +29,7 @@ FloatRows JitKernel::floatsOf(HeadRows const& rows, int64_t j, int64_t count, in
 {
     if (!isNarrow_)
         return {reinterpret_cast<float const*>(rows.at(j)), rows.row};
-    kernels::CastKernels const& casts = isa_ == Isa::kAvx512 ? avx512::kCasts : avx2::kCasts;
+    kernels::CastKernels const& casts = kernels::castsOf(isa_);
     Widen const widen = withNarrow(rows.type, [&](auto number) { return widenOf(casts, number); });
     std::byte const* x = rows.at(j);
     for (int64_t i = 0; i < count; ++i, x += rows.row * sizeOf(rows.type))

@@ -143,10 +143,8 @@ CudaSource sourceOf(Problem const& problem, bool byPlanes)
             out.add((to == "Nhwc" ? "to_pixels_" : "to_planes_") + each,
                     "tw::ops::reformat::to" + to + "<" + each + ">", "tw::ops::reformat::PixelParams");
         }
-    for (std::string const to : {"pixels", "planes"})
-        out.add("to_" + to + "_planes",
-                to == "pixels" ? "tw::ops::reformat::toNhwcByPlanes" : "tw::ops::reformat::toPlanesByPlanes",
-                "tw::ops::reformat::PixelParams");
+    out.add("to_pixels_planes", "tw::ops::reformat::toNhwcByPlanes", "tw::ops::reformat::PixelParams");
+    out.add("to_planes_planes", "tw::ops::reformat::toPlanesByPlanes", "tw::ops::reformat::PixelParams");
     return out;
 }
 
@@ -201,8 +199,8 @@ std::unique_ptr<CudaKernels> generateNhwc(Problem const& problem, Config const& 
                       blocksP = blocksOf(p.pixels, 2048 >> p.groupShift);
         p.blocksC = cuda::divBy(std::max<int64_t>(blocksC, 1));
         p.blocksP = cuda::divBy(std::max<int64_t>(blocksP, 1));
-        int step = kSteps - 1;
-        while (p.pixels % (int64_t(1) << step) != 0 || (launch.isGeneral() && step > 0))
+        int step = launch.isGeneral() ? 0 : kSteps - 1;
+        while (p.pixels % (int64_t(1) << step) != 0)
             --step;
         return launch((toNhwc ? 0 : kSteps) + step, images * blocksC * blocksP, kPixelThreads, p, kTileBytes);
     });

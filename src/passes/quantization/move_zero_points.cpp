@@ -253,7 +253,7 @@ private:
             ctx_.recipes->fix(*constant.constant->data);
     }
 
-    // c times the sums of w over all dimensions that `kept` does not say.
+    // c times the sums of w over the dimensions in `axes`.
     Result<ir::Value*> sumsOf(Dequantized const& w, int64_t axes, bool keepDims, double c)
     {
         recipe::Computation computation(ctx_.recipes);
@@ -389,12 +389,12 @@ private:
             a.kind == ops::activation::Kind::kClip && a.alpha == 0 && a.beta >= (kSteps - 0.49) * *scale;
         if (!isRelu && !isClip)
             return false;
-        TW_ASSIGN(ir::Node * sum, g_.addNode(*r->sum->op, r->sum->attrs->clone(),
-                                             {f->inputs[0], r->sum->inputs[r->sum->inputs[0] == r->x ? 1 : 0]},
-                                             r->sum->name, {}, g_.positionOf(&q)));
+        ir::Value* const zero = r->sum->inputs[r->sum->inputs[0] == r->x ? 1 : 0];
+        TW_ASSIGN(ir::Node * sum, g_.addNode(*r->sum->op, r->sum->attrs->clone(), {f->inputs[0], zero}, r->sum->name,
+                                             {}, g_.positionOf(&q)));
         joinOrigins(*sum, *f, *r->sum);
         fix(*q.inputs[1]);
-        fix(*r->sum->inputs[r->sum->inputs[0] == r->x ? 1 : 0]);
+        fix(*zero);
         q.inputs[0] = sum->outputs[0];
         if (g_.useCount(r->sum->outputs[0]) == 0) {
             ir::Value* const x = r->x;

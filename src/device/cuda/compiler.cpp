@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/cuda/compiler.h"
 
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 
@@ -55,21 +54,17 @@ Compiler::~Compiler() = default;
 
 Result<std::unique_ptr<Compiler>> Compiler::open(SearchPath const& path, std::shared_ptr<KernelCache> kept)
 {
-    std::unique_ptr<Compiler> c(new Compiler);
-    c->kept_ = std::move(kept);
-    TW_ASSIGN(c->library_, openLibraryOfDriver("NVRTC, the compiler for CUDA kernels,", "libnvrtc.so", path));
-#define TW_NVRTC(name, result, parameters)                                                                             \
-    c->name = reinterpret_cast<decltype(c->name)>(c->library_->symbol(#name));                                         \
-    if (!c->name)                                                                                                      \
-        return failedInitialization(c->library_->file() + " has no " #name ": it is too old");
-#include "device/cuda/nvrtc.def"
-#undef TW_NVRTC
+    TW_ASSIGN(auto library, openLibraryOfDriver("NVRTC, the compiler for CUDA kernels,", "libnvrtc.so", path));
+    TW_ASSIGN(auto nvrtc, Nvrtc::of(std::move(library)));
     int major = 0, minor = 0;
-    if (c->nvrtcVersion(&major, &minor) != 0 || major < 12)
-        return failedInitialization("{} is NVRTC {}, 12 is the oldest that works", c->library_->file(), major);
+    std::string const file = nvrtc->library->file();
+    if (nvrtc->nvrtcVersion(&major, &minor) != 0 || major < 12)
+        return failedInitialization("{} is NVRTC {}, 12 is the oldest that works", file, major);
+    std::unique_ptr<Compiler> c(new Compiler(std::move(nvrtc)));
+    c->kept_ = std::move(kept);
     c->version_ = major * 1000 + minor * 10;
     std::error_code unknown;
-    c->fileBytes_ = std::filesystem::file_size(c->library_->file(), unknown);
+    c->fileBytes_ = std::filesystem::file_size(file, unknown);
     return c;
 }
 
@@ -110,7 +105,7 @@ size_t Compiler::compiledCount() const
 }
 
 Result<Compiled> Compiler::compileOnce(std::string const& name, std::string const& source,
-                                       std::string const& architecture) const
+                                       std::string const& architecture)
 {
     if (!kept_)
         return compileNow(name, source, architecture);
@@ -128,39 +123,40 @@ Result<Compiled> Compiler::compileOnce(std::string const& name, std::string cons
 }
 
 Result<Compiled> Compiler::compileNow(std::string const& name, std::string const& source,
-                                      std::string const& architecture) const
+                                      std::string const& architecture)
 {
-    auto const begin = std::chrono::steady_clock::now();
+    NvrtcCopies::Use const use(nvrtc_);
+    Nvrtc const& nvrtc = *use;
     NvrtcProgram* program = nullptr;
     // One name for all: it is part of the code, and equal sources must give equal bytes.
-    if (int const status = nvrtcCreateProgram(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr))
-        return failedInitialization(std::string("NVRTC: ") + nvrtcGetErrorString(status));
+    if (int const status = nvrtc.nvrtcCreateProgram(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr))
+        return failedInitialization(std::string("NVRTC: ") + nvrtc.nvrtcGetErrorString(status));
     struct Destroy
     {
-        Compiler const& c;
+        Nvrtc const& c;
         NvrtcProgram** p;
         ~Destroy() { c.nvrtcDestroyProgram(p); }
-    } const destroy{*this, &program};
+    } const destroy{nvrtc, &program};
     std::string const target = "--gpu-architecture=" + architecture;
     char const* const options[] = {target.c_str(), kOptions[0], kOptions[1], kOptions[2]};
-    int const status = nvrtcCompileProgram(program, int(std::size(options)), options);
+    int const status = nvrtc.nvrtcCompileProgram(program, int(std::size(options)), options);
     size_t bytes = 0;
     std::string log;
-    if (nvrtcGetProgramLogSize(program, &bytes) == 0 && bytes > 1) {
+    if (nvrtc.nvrtcGetProgramLogSize(program, &bytes) == 0 && bytes > 1) {
         log.resize(bytes);
-        nvrtcGetProgramLog(program, log.data());
+        nvrtc.nvrtcGetProgramLog(program, log.data());
         log.resize(bytes - 1); // without the closing zero
     }
     if (status != 0)
         return internalError("the CUDA source of '" + name + "' does not compile for " + architecture + ": " + log);
     Compiled out;
     out.kernels = resourcesOf(log);
-    if (nvrtcGetCUBINSize(program, &bytes) != 0 || bytes == 0)
+    if (nvrtc.nvrtcGetCUBINSize(program, &bytes) != 0 || bytes == 0)
         return internalError("NVRTC made no device code of '" + name + "' for " + architecture);
     out.cubin.resize(bytes);
-    if (int const read = nvrtcGetCUBIN(program, out.cubin.data()))
-        return internalError(std::string("NVRTC: ") + nvrtcGetErrorString(read));
-    out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (int const read = nvrtc.nvrtcGetCUBIN(program, out.cubin.data()))
+        return internalError(std::string("NVRTC: ") + nvrtc.nvrtcGetErrorString(read));
+    out.seconds = use.seconds();
     return out;
 }
 

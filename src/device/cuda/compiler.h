@@ -14,11 +14,11 @@
 
 #include "base/result.h"
 #include "device/cuda/library.h"
+#include "device/cuda/nvrtc.h"
 
 namespace tw::cuda {
 
 class KernelCache;
-struct NvrtcProgram; // NVRTC's own
 
 // What the assembler said of one kernel.
 struct KernelResources
@@ -52,17 +52,12 @@ public:
     size_t compiledCount() const;
 
 private:
-    Compiler() = default;
-    Result<Compiled> compileNow(std::string const& name, std::string const& source,
-                                std::string const& architecture) const;
+    explicit Compiler(std::unique_ptr<Nvrtc> nvrtc) : nvrtc_(std::move(nvrtc)) {}
+    Result<Compiled> compileNow(std::string const& name, std::string const& source, std::string const& architecture);
     // Of the folder where there is one, else compiled and kept there.
-    Result<Compiled> compileOnce(std::string const& name, std::string const& source,
-                                 std::string const& architecture) const;
+    Result<Compiled> compileOnce(std::string const& name, std::string const& source, std::string const& architecture);
 
-#define TW_NVRTC(name, result, parameters) result(*name) parameters = nullptr;
-#include "device/cuda/nvrtc.def"
-#undef TW_NVRTC
-    std::unique_ptr<Library> library_;
+    NvrtcCopies nvrtc_;
     std::shared_ptr<KernelCache> kept_; // may be null
     uint64_t fileBytes_ = 0;            // of the library: versions do not tell builds of NVRTC apart
     int version_ = 0;

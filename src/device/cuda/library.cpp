@@ -4,15 +4,60 @@
 #include <utility>
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 
 #include "device/cuda/driver.h"
 
 namespace tw::cuda {
 
+namespace {
+
+// The file that the loader has found.
+std::string pathOf(void* handle)
+{
+    link_map* map = nullptr;
+    return dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map ? map->l_name : "";
+}
+
+// A file in memory with what `path` holds; -1 where that fails.
+int copyInMemory(std::string const& path)
+{
+    int const from = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    int to = from < 0 ? -1 : memfd_create("library", MFD_CLOEXEC);
+    off_t const size = from < 0 ? 0 : lseek(from, 0, SEEK_END);
+    for (off_t at = 0; to >= 0 && at < size;)
+        if (sendfile(to, from, &at, size_t(size - at)) <= 0) {
+            close(to);
+            to = -1;
+        }
+    if (from >= 0)
+        close(from);
+    return to;
+}
+
+} // namespace
+
 Library::~Library()
 {
     dlclose(handle_);
+    if (memory_ >= 0)
+        close(memory_);
+}
+
+std::unique_ptr<Library> Library::copy() const
+{
+    int const memory = copyInMemory(pathOf(handle_));
+    if (memory < 0)
+        return nullptr;
+    std::string const name = "/proc/self/fd/" + std::to_string(memory);
+    if (void* const handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL))
+        return std::unique_ptr<Library>(new Library(handle, file_, memory));
+    close(memory);
+    return nullptr;
 }
 
 Result<std::unique_ptr<Library>> Library::open(char const* what, std::initializer_list<char const*> names,

@@ -32,10 +32,14 @@ public:
     // Never unload it: for libraries with threads or exit handlers of their own.
     void keepOpen() const;
     std::string const& file() const { return file_; }
+    // A second one with globals of its own, from a copy of the file in memory. Null where there can be none.
+    std::unique_ptr<Library> copy() const;
 
 private:
-    Library(void* handle, std::string file) : handle_(handle), file_(std::move(file)) {}
+    Library(void* handle, std::string file, int memory = -1) : handle_(handle), memory_(memory), file_(std::move(file))
+    {}
     void* handle_;
+    int memory_; // a copy's file: open, for its number is the copy's name to the loader
     std::string file_;
 };
 

@@ -48,6 +48,8 @@ extern GemmTactics const kCudaGemmF32;
 extern GemmTactics const kCudaGemmI8;
 // Few rows of i8: kernels/cuda/gemm/gemv_i8.h. The config: {rows, columns, warps that share k}.
 extern GemmTactics const kCudaGemvI8;
+// Few rows of FP16, normalized first or not: kernels/cuda/gemm/gemv_f16.h. The config: {tiles, warps, units}.
+extern GemmTactics const kCudaGemvF16;
 // kHalf, or kInt8, whose constant b follows 2:4 along the summed dimension (tactic/sparsity.h), by the kernel of
 // kernels/cuda/gemm/wgmma_sparse.h. The config is its tile: {tileP, tileQ, stages, multicast}.
 extern GemmTactics const kCudaGemmSparse;

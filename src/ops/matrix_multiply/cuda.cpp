@@ -25,6 +25,7 @@ constexpr CudaTactic kF32Mma = gemmTactic<kCudaGemmF32, kTf32x3>("matrix_multipl
 constexpr CudaTactic kF32 = gemmTactic<kCudaGemmF32, kFloat>("matrix_multiply_f32_simt_sm80");
 constexpr CudaTactic kI8Mma = gemmTactic<kCudaGemmI8, kInt8>("matrix_multiply_i8_mma_sm80");
 constexpr CudaTactic kI8Vectors = gemmTactic<kCudaGemvI8, kInt8>("matrix_multiply_i8_gemv_sm80");
+constexpr CudaTactic kF16Vectors = gemmTactic<kCudaGemvF16, kHalf>("matrix_multiply_f16_gemv_sm80");
 constexpr CublasLtTactic kCublasLt{"matrix_multiply_any_cublaslt_cuda", 1};
 constexpr CublasLtTactic kCublasLtTf32{"matrix_multiply_tf32_cublaslt_cuda", 1, true};
 constexpr auto kNarrow = DataType::kBf16;
@@ -33,13 +34,14 @@ constexpr CudaTactic kBf16NormApart =
     gemmTactic<kCudaGemmThenNorm, kHalf, kNarrow>("matrix_multiply_bf16_wgmma_then_norm_sm90a");
 constexpr CudaTactic kBf16 = gemmTactic<kCudaGemm, kHalf, kNarrow>("matrix_multiply_bf16_wgmma_sm90a");
 constexpr CudaTactic kBf16Mma = gemmTactic<kCudaGemm, kHalfMma, kNarrow>("matrix_multiply_bf16_mma_sm80");
+constexpr CudaTactic kBf16Vectors = gemmTactic<kCudaGemvF16, kHalf, kNarrow>("matrix_multiply_bf16_gemv_sm80");
 constexpr CudaTactic kPlain{"matrix_multiply_any_plain_cuda", 1, plainGemm};
 
 } // namespace
 
 extern constinit TacticList const cudaTactics =
     kTactics<kF16Norm, kNormApart, kF16First, kFirstApart, kSparse, kSparseInt8, kI8, kF16, kF16Mma, kTf32Gemm, kF32x3,
-             kTf32Mma, kF32Mma, kF32, kBf16Norm, kBf16NormApart, kBf16, kBf16Mma, kI8Mma, kI8Vectors, kCublasLt,
-             kCublasLtTf32, kPlain>;
+             kTf32Mma, kF32Mma, kF32, kBf16Norm, kBf16NormApart, kBf16, kBf16Mma, kI8Mma, kI8Vectors, kF16Vectors,
+             kBf16Vectors, kCublasLt, kCublasLtTf32, kPlain>;
 
 } // namespace tw::ops::matrix_multiply

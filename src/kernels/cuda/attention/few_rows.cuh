@@ -98,6 +98,38 @@ TW_INLINE void attend(All const& a)
         head[h] = keyHead * a.headsPerKey + r / a.sq;
         row[h] = r % a.sq;
     }
+    Append<All> const append{a, batch, keyHead};
+    // On their way before lengths are waited for.
+    auto queryAt = [&](f16 const* q, int i, int e) {
+        if constexpr (TURNS)
+            return append.turned(q, i, e);
+        else
+            return loadUnit(q + e, true);
+    };
+    u32 queries[LARGE ? 2 : D / 16][4];
+    auto setQueries = [&](int c, int h, Unit const& u) { // of 32 elements
+        queries[2 * c][h] = u.v[0];
+        queries[2 * c][h + 2] = u.v[1];
+        queries[2 * c + 1][h] = u.v[2];
+        queries[2 * c + 1][h + 2] = u.v[3];
+    };
+    if constexpr (LARGE) {
+        for (int i = threadIdx.x; i < ROWS * (D / 8); i += THREADS) {
+            int const of = i / (D / 8), at = i % (D / 8) * 8, r = min(r0 + of, rows - 1);
+            f16 const* const q = a.q + batch * a.qStride.batch + (keyHead * a.headsPerKey + r / a.sq) * a.qStride.head +
+                                 i64(r % a.sq) * a.qStride.row;
+            *reinterpret_cast<Unit*>(kept + of * PITCH + at) = queryAt(q, r % a.sq, at);
+        }
+        __syncthreads();
+    } else {
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            f16 const* const q = a.q + batch * a.qStride.batch + head[h] * a.qStride.head + i64(row[h]) * a.qStride.row;
+#pragma unroll
+            for (int c = 0; c < D / 32; ++c)
+                setQueries(c, h, queryAt(q, row[h], c * 32 + t * 8));
+        }
+    }
     // Queries of the tile: of one head they are neighbours.
     int const last = min(r0 + ROWS, rows) - 1;
     bool const ofOne = r0 / a.sq == last / a.sq;
@@ -121,7 +153,6 @@ TW_INLINE void attend(All const& a)
     };
     float const keyScale = BYTES ? a.keyScales[keyHead] : 1, valueScale = BYTES ? a.valueScales[keyHead] : 1;
     float const scale = a.scale * keyScale, capIn = a.capIn * keyScale;
-    Append<All> const append{a, batch, keyHead};
     RawUnit keys[2][LARGE ? 1 : D / 32];
     RawPart values[4][LARGE ? 1 : DV / (8 * WIDE)];
     // Elements from this image to the one whose key it is; behind the last key nothing is read.
@@ -184,36 +215,6 @@ TW_INLINE void attend(All const& a)
     int key0 = begin + warp * KEYS, page = pageAt(key0), next = pageAt(key0 + WARPS * KEYS);
     if (key0 < end)
         loadKeys(key0, page);
-    auto queryAt = [&](f16 const* q, int i, int e) {
-        if constexpr (TURNS)
-            return append.turned(q, i, e);
-        else
-            return loadUnit(q + e, true);
-    };
-    u32 queries[LARGE ? 2 : D / 16][4];
-    auto setQueries = [&](int c, int h, Unit const& u) { // of 32 elements
-        queries[2 * c][h] = u.v[0];
-        queries[2 * c][h + 2] = u.v[1];
-        queries[2 * c + 1][h] = u.v[2];
-        queries[2 * c + 1][h + 2] = u.v[3];
-    };
-    if constexpr (LARGE) {
-        for (int i = threadIdx.x; i < ROWS * (D / 8); i += THREADS) {
-            int const of = i / (D / 8), at = i % (D / 8) * 8, r = min(r0 + of, rows - 1);
-            f16 const* const q = a.q + batch * a.qStride.batch + (keyHead * a.headsPerKey + r / a.sq) * a.qStride.head +
-                                 i64(r % a.sq) * a.qStride.row;
-            *reinterpret_cast<Unit*>(kept + of * PITCH + at) = queryAt(q, r % a.sq, at);
-        }
-        __syncthreads();
-    } else {
-#pragma unroll
-        for (int h = 0; h < 2; ++h) {
-            f16 const* const q = a.q + batch * a.qStride.batch + head[h] * a.qStride.head + i64(row[h]) * a.qStride.row;
-#pragma unroll
-            for (int c = 0; c < D / 32; ++c)
-                setQueries(c, h, queryAt(q, row[h], c * 32 + t * 8));
-        }
-    }
     // The first of the units that this thread writes is on its way before keys are waited for.
     constexpr int WRITERS = SPLITS * THREADS;
     int const writes = r0 == 0 ? append.units() : 0; // of all tiles of queries the first one

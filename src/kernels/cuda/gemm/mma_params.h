@@ -56,3 +56,18 @@ struct Args
 };
 
 } // namespace tw::cuda::gemv_i8
+
+namespace tw::cuda::gemv_f16 {
+
+// The text has the same struct.
+template <class Element>
+struct ArgsOf : OutputOf<Element>
+{
+    Element const *a = nullptr, *b = nullptr; // [m, k]; [n, k]
+    float const* sums = nullptr;              // of b's columns, where a's rows are normalized by LayerNorm first
+    i64 lda = 0, ldb = 0;                     // elements, whole 16 bytes
+    i32 k = 0;
+    float epsilon = 0;
+};
+
+} // namespace tw::cuda::gemv_f16

@@ -18,9 +18,9 @@ std::remove_pointer_t<Run> removeDead, dropExpansions, rowsToCacheUpdate, window
     pixelsToRows, patchesToMatmul, convolutionToMatmul, transposedToPixels, splitMultipliedDepthwise, mergeMatmuls,
     mergeUnrolledProducts, mergeConvolutions, joinFunctions, sumIntoScatter, fuseActivation, fuseEpilogue,
     multiplyByReciprocals, fusePointwise, fuseExpandedDepthwise, copyConstantActivations, fuseGate, fuseNormMatmul,
-    fuseMatmulNorm, fuseResultQuantization, moveQuantization, moveZeroPoints, keepIntegerWeights, quantizeRanges,
-    fuseQuantization, fuseByteTables, lowerPrecision, widenHalf, roundToHalf, shareNodes, shareConstants,
-    gatherToReshape, scatterToConcatenation, sequencesAsImages;
+    weightsByColumns, fuseMatmulNorm, fuseResultQuantization, moveQuantization, moveZeroPoints, keepIntegerWeights,
+    quantizeRanges, fuseQuantization, fuseByteTables, lowerPrecision, widenHalf, roundToHalf, shareNodes,
+    shareConstants, gatherToReshape, scatterToConcatenation, sequencesAsImages;
 
 // Of quantize_ranges: whether the user has decided.
 bool wantsIntegers(ir::Graph const& g, PassContext const& ctx);

@@ -85,6 +85,7 @@ std::vector<Pass> const& pipeline()
         {"lower_precision", lowerPrecision, Form::kFused, Form::kFused, 0},
         // Where the clock chooses types, the builder runs what stands from here on again.
         {"fuse_norm_matmul", fuseNormMatmul, Form::kFused, Form::kFused, 0},
+        {"weights_by_columns", weightsByColumns, Form::kFused, Form::kFused, 0},
         {"fuse_matmul_norm", fuseMatmulNorm, Form::kFused, Form::kFused, 0},
         {"fuse_result_quantization", fuseResultQuantization, Form::kFused, Form::kFused, 0},
         {"fuse_append_attention", fuseAppendAttention, Form::kFused, Form::kFused, 0},

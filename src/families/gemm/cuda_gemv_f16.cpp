@@ -47,12 +47,13 @@ Resolved resolve(Problem const& p)
     r.spec.firstNorm = int(attrs.firstNorm);
     r.spec.rows = rowsOf(geometryOf(p, true)).m > kUnit ? kernel::kMostRows : int(kUnit);
     r.epsilon = attrs.firstEpsilon;
+    r.spec.gated = attrs.gated;
     int packed = 0;
     if (r.spec.bias)
         r.biasAt = packed++;
     if (attrs.firstNorm == FirstNorm::kLayer)
         r.sumsAt = packed++;
-    if (!isAlongK(p))
+    if (!isAlongK(p) || attrs.gated)
         r.bAt = packed++;
     return r;
 }
@@ -63,14 +64,21 @@ std::vector<std::string> pack(Problem const& p)
     Resolved const r = resolve(p);
     Geometry const g = geometryOf(p, false);
     std::vector<std::string> parts;
+    auto addFloats = [&](std::string floats) {
+        if (r.spec.gated)
+            gemm_f16::packGatedBias(floats);
+        parts.push_back(std::move(floats));
+    };
     if (r.biasAt >= 0)
-        parts.push_back(packFloats(p.inputs[size_t(Epilogue::kBias)], g.n));
+        addFloats(packFloats(p.inputs[size_t(Epilogue::kBias)], g.n));
     int64_t const rows = isAlongK(p) ? g.n : g.k, columns = isAlongK(p) ? g.k : g.n;
     if (r.sumsAt >= 0)
-        parts.push_back(gemm_f16::packColumnSums(p.inputs[1], rows, columns, isAlongK(p)));
+        addFloats(gemm_f16::packColumnSums(p.inputs[1], rows, columns, isAlongK(p)));
     if (r.bAt >= 0) {
-        gemm_f16::PackedMatrices how{rows, columns, rows};
-        how.transposes = true;
+        gemm_f16::PackedMatrices how{rows, columns, g.k};
+        how.transposes = !isAlongK(p);
+        if (r.spec.gated)
+            how.gated = gemm_f16::PackedMatrices::Gated::kRows;
         parts.push_back(gemm_f16::packMatrices(*p.inputs[1].constant, how));
     }
     return parts;
@@ -80,8 +88,8 @@ Support supports(Problem const& p, GemmAlgorithm)
 {
     if (!p.target.cuda || p.target.cuda->capability < 80)
         return Support::no("needs compute capability 8.0");
-    if (matrix_multiply::isGated(*p.node) || matrix_multiply::hasNorm(*p.node))
-        return Support::no("gates no columns and normalizes no results");
+    if (matrix_multiply::hasNorm(*p.node))
+        return Support::no("does not normalize results");
     for (TensorSpec const& t : p.inputs)
         if (t.present && !isNarrowFloat(t.type))
             return Support::no(std::string("computes in FP16, an input is ") + nameOf(t.type));
@@ -90,7 +98,8 @@ Support supports(Problem const& p, GemmAlgorithm)
         return Support::no("the second operand, or the bias, is no constant");
     if (p.node->attrsAs<Attrs>().a == MatrixOperation::kTranspose)
         return Support::no("rows of the first operand do not lie together");
-    kernel::Spec const spec = resolve(p).spec;
+    kernel::Spec spec = resolve(p).spec;
+    spec.tiles = 2; // of which there is a kernel where there is any
     for (bool const most : {false, true}) {
         Geometry const g = geometryOf(p, most);
         ProductRows const rows = rowsOf(g);
@@ -147,7 +156,7 @@ Result<void> run(ir::Node const& node, Resolved const& r, CudaLaunch const& laun
         l.residual = args.inputs[size_t(Epilogue::kResidual)].data;
     l.lda = rows.lda;
     l.ldb = g.k;
-    l.ldy = l.ldResidual = g.n;
+    l.ldy = l.ldResidual = g.n / (r.spec.gated ? 2 : 1);
     l.epsilon = float(r.epsilon);
     cuda::LaunchGeometry const geometry = kernel::launch(r.spec, rows.m, g.n, g.k, l);
     return geometry.grid ? launch.withGeometry(0, geometry, {&l}) : Result<void>();

@@ -17,6 +17,7 @@
 #include "ops/elementwise/op.h"
 #include "ops/layer_norm/op.h"
 #include "ops/matrix_multiply/op.h"
+#include "passes/few_rows.h"
 #include "passes/fuse_nodes.h"
 #include "passes/list.h"
 #include "passes/rewrite.h"
@@ -34,7 +35,7 @@ using ops::matrix_multiply::FirstNorm;
 using ops::matrix_multiply::MatrixOperation;
 
 constexpr int kCapability = 90;
-constexpr int64_t kMostRows = 16, kUnit = 8; // of a kernel's tile; numbers of FP16 in 16 bytes
+constexpr int64_t kUnit = 8; // numbers of FP16 in 16 bytes
 constexpr DataType kType = DataType::kHalf;
 
 // In FP16, and the user has no wish for more.
@@ -57,19 +58,6 @@ bool isNorm(ir::Node const& n)
     return !a.integers && a.isOfRows() && !a.activation.any() && n.outputs[0]->rank() > 1 &&
            a.axis == n.outputs[0]->rank() - 1 && n.inputs[0]->type == kType && isConstantOrNone(n, a.gammaInput()) &&
            isConstantOrNone(n, a.betaInput());
-}
-
-bool hasFewRows(ir::Graph const& g, ir::Shape const& x, PassContext const& ctx)
-{
-    ir::SymbolTable symbols = g.symbols;
-    if (ctx.firstProfile)
-        for (auto& [name, symbol] : symbols)
-            if (auto const at = ctx.firstProfile->find(name); at != ctx.firstProfile->end())
-                symbol.range = at->second.range;
-    int64_t rows = 1;
-    for (size_t d = 0; d + 1 < x.size(); ++d)
-        rows = ir::mulSat(rows, x[d].range(symbols).hi);
-    return rows <= kMostRows && x.back().isConst() && x.back().value() > 0 && x.back().value() % kUnit == 0;
 }
 
 // A product of the rows of `normalized` and one constant matrix.
@@ -237,7 +225,8 @@ Result<bool> run(ir::Graph& g, PassContext const& ctx)
     return rewriteEach(g, norm_matmul::isNorm, [&](ir::Node& norm) -> Result<bool> {
         ir::Value const* const y = norm.outputs[0];
         std::vector<ir::Node*> const readers = readersOf(g, y);
-        if (!isHalf(norm) || readers.empty() || g.useCount(y) != int(readers.size()) || !hasFewRows(g, y->shape, ctx))
+        if (!isHalf(norm) || readers.empty() || g.useCount(y) != int(readers.size()) || !hasFewRows(g, y->shape, ctx) ||
+            !y->shape.back().isConst() || y->shape.back().value() <= 0 || y->shape.back().value() % kUnit != 0)
             return false;
         for (ir::Node* n : readers)
             if (!takesNorm(g, *n, y) || !canJoin(norm, *n))

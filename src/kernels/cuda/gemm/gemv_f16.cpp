@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "kernels/cuda/common/generate.h"
+#include "kernels/cuda/common/prelude.h"
 
 namespace tw::cuda::gemv_f16 {
 
@@ -21,7 +22,8 @@ int64_t blocksOf(Spec const& s, int64_t n)
 
 std::string Spec::name() const
 {
-    return fmt::format("gemv_f16_r{}_t{}_w{}_u{}{}", rows, tiles, warps, units, firstNorm ? "_of_norm" : "");
+    return fmt::format("gemv_f16_r{}_t{}_w{}_u{}{}", rows, tiles, warps, units, firstNorm ? "_of_norm" : "") +
+           (gated ? "_gated" : "");
 }
 
 char const* unsupported(Spec const& s)
@@ -32,6 +34,8 @@ char const* unsupported(Spec const& s)
         return "8 or 16 rows, 1, 2 or 4 tiles of columns, 2, 4, 8 or 16 warps";
     if (s.units < 1 || s.units * s.tiles > kMostUnits)
         return "a thread has up to 16 units at once";
+    if (s.gated && (s.tiles == 1 || s.residual || !s.end.empty()))
+        return "gates are beside what they let through, and nothing follows them";
     return nullptr;
 }
 
@@ -44,14 +48,21 @@ char const* unsupported(Spec const& s, int64_t m, int64_t n, int64_t k)
         return "at most 16 rows, and no more than the kernel was made for";
     if (n < 1 || k < 1 || n > kLimit || k > kLimit)
         return "rows and columns of up to 2^30 numbers, and none that are empty";
+    if (s.gated && n % 16)
+        return "gated columns come in steps of 8";
     return k % 8 ? "rows of a are not whole 16 bytes" : nullptr;
 }
 
 std::string source(Spec const& s)
 {
-    return include("kernels/cuda/common/matrix.cuh") + epilogueFunction(s) + constant("ROWS", s.rows) +
-           constant("TILES", s.tiles) + constant("WARPS", s.warps) + constant("UNITS", s.units) +
-           constant("FIRST_NORM", s.firstNorm) + flag("BIAS", s.bias) + flag("RESIDUAL", s.residual) +
+    Epilogue plain = s; // of gated sums the activation is the gates'
+    if (s.gated)
+        plain.activation.clear();
+    std::string const end =
+        epilogueFunction(plain) + activationSource(s.gated ? s.activation : std::string(), "activateGate");
+    return include("kernels/cuda/common/matrix.cuh") + end + constant("ROWS", s.rows) + constant("TILES", s.tiles) +
+           constant("WARPS", s.warps) + constant("UNITS", s.units) + constant("FIRST_NORM", s.firstNorm) +
+           flag("GATED", s.gated) + flag("BIAS", s.bias) + flag("RESIDUAL", s.residual) +
            include("kernels/cuda/gemm/gemv_f16.cuh");
 }
 

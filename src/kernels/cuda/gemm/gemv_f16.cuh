@@ -3,9 +3,9 @@
 // The order of a product's terms is free, so that a thread's part of a fragment is what 16 bytes of a row of a, or of a column of b, hold.
 // Rows that are normalized first: b's columns are multiplied by them as they are, and
 //   ((a - mean) scale) b = (a b - mean sums) scale   with scale = 1 / sqrt(variance + epsilon), sums[n]: of b's column n.
-// After epilogueFunction().
+// GATED: columns come in groups of 16, 8 gates and the 8 columns that they let through. After epilogueFunction() and activateGate().
 //   int ROWS (8 or 16, at least m), TILES, WARPS, UNITS (that a thread has of a column at once), FIRST_NORM (0: none, 1: LayerNorm, 2: the mean counts as 0);
-//   bool BIAS, RESIDUAL
+//   bool GATED, BIAS, RESIDUAL
 #pragma once
 
 #include "kernels/cuda/common/matrix.cuh"
@@ -16,8 +16,10 @@ namespace tw::cuda::gemv_f16 {
 using Args = ArgsOf<Narrow>;
 
 constexpr int COLUMNS = TILES * 8, THREADS = WARPS * 32, STEP = 32;
-constexpr int CHAINS = 4 / TILES; // sums of a tile, so that a product need not wait for the one before
-static_assert(THREADS % COLUMNS == 0, "a thread ends sums of one column");
+constexpr int CHAINS = 4 / TILES;   // sums of a tile, so that a product need not wait for the one before
+constexpr int ENDS = GATED ? 2 : 1; // sums of a number of y
+constexpr int RESULTS = COLUMNS / ENDS;
+static_assert(THREADS % RESULTS == 0, "a thread's results are of one column");
 
 // Of a row: how many numbers lie how far from `pivot`, one of their kind, since sums of squares alone lose what rows have that lie far from 0.
 struct Spread
@@ -84,22 +86,25 @@ TW_KERNEL __launch_bounds__(THREADS) gemv(const __grid_constant__ Args p)
 #pragma unroll
     for (int u = 0; u < UNITS; ++u)
         take(u, u * WARPS + warp);
-    // Of the sums that this thread ends, which are of one column.
-    int const column = threadIdx.x % COLUMNS, n = n0 + column;
-    float bias = 0, columnSum = 0;
-    if (n < p.n) {
+    // The column of this thread's results, and the first of its sums.
+    int const result = threadIdx.x % RESULTS, column = GATED ? result / 8 * 16 + result % 8 : result;
+    int const y = blockIdx.x * RESULTS + result;
+    bool const isColumn = n0 + column < p.n; // with those that a gate lets through
+    float bias[ENDS] = {}, columnSums[ENDS] = {};
+#pragma unroll
+    for (int e = 0; e < ENDS && isColumn; ++e) {
         if constexpr (BIAS)
-            bias = p.bias[n];
+            bias[e] = p.bias[n0 + column + e * 8];
         if constexpr (FIRST_NORM == 1)
-            columnSum = p.sums[n];
+            columnSums[e] = p.sums[n0 + column + e * 8];
     }
     releaseDependents();
     waitForPrevious();
-    int const ownRow = threadIdx.x / COLUMNS;
+    int const ownRow = threadIdx.x / RESULTS;
     Narrow ownResidual = {};
     if constexpr (RESIDUAL)
-        if (ownRow < p.m && n < p.n)
-            ownResidual = p.residual[ownRow * p.ldResidual + n];
+        if (ownRow < p.m && isColumn)
+            ownResidual = p.residual[ownRow * p.ldResidual + y];
     // What measures row 0 is on its way before the product waits.
     auto rowAt = [&](int r) { return reinterpret_cast<Unit const*>(p.a + r * p.lda); };
     int const units = p.k / 8;
@@ -160,13 +165,15 @@ TW_KERNEL __launch_bounds__(THREADS) gemv(const __grid_constant__ Args p)
                 *reinterpret_cast<float2*>(&parts[warp][g + h * 8][tile * 8 + t * 2]) =
                     make_float2(sum[0][tile][h * 2], sum[0][tile][h * 2 + 1]);
     __syncthreads();
-    if (n >= p.n)
+    if (!isColumn)
         return;
-    for (int r = ownRow; r < p.m; r += THREADS / COLUMNS) {
-        float v = 0;
+    for (int r = ownRow; r < p.m; r += THREADS / RESULTS) {
+        float v[ENDS] = {};
 #pragma unroll
         for (int w = 0; w < WARPS; ++w)
-            v += parts[w][r][column];
+#pragma unroll
+            for (int e = 0; e < ENDS; ++e)
+                v[e] += parts[w][r][column + e * 8];
         if constexpr (FIRST_NORM > 0) {
             float part = 0, squares = 0;
 #pragma unroll
@@ -176,12 +183,19 @@ TW_KERNEL __launch_bounds__(THREADS) gemv(const __grid_constant__ Args p)
             }
             float const away = FIRST_NORM == 1 ? part / float(p.k) : 0; // the mean, from the pivot
             float const mean = FIRST_NORM == 1 ? away + pivotOf(r == ownRow ? ownFirst : *rowAt(r)) : 0;
-            v = (v - mean * columnSum) * rsqrtf(fmaxf(squares / float(p.k) - away * away, 0) + p.epsilon);
+            float const scale = rsqrtf(fmaxf(squares / float(p.k) - away * away, 0) + p.epsilon);
+#pragma unroll
+            for (int e = 0; e < ENDS; ++e)
+                v[e] = (v[e] - mean * columnSums[e]) * scale;
         }
-        float residual = 0;
+        float residual = 0, end = 0;
         if constexpr (RESIDUAL)
-            residual = halfToFloat(r == ownRow ? ownResidual : p.residual[r * p.ldResidual + n]);
-        p.y[r * p.ldy + n].bits = u16(packHalves(epilogue(v + bias, residual), 0));
+            residual = halfToFloat(r == ownRow ? ownResidual : p.residual[r * p.ldResidual + y]);
+        if constexpr (GATED)
+            end = activateGate(v[0] + bias[0]) * (v[ENDS - 1] + bias[ENDS - 1]);
+        else
+            end = epilogue(v[0] + bias[0], residual);
+        p.y[r * p.ldy + y].bits = u16(packHalves(end, 0));
     }
 }
 

@@ -23,6 +23,8 @@ struct Spec : Epilogue
     int warps = 4;     // of a block, which share k: 2, 4, 8, 16
     int units = 8;     // of 8 numbers, that a thread takes of a column at once: 1 .. 16 / tiles
     int firstNorm = 0; // of rows of a: 1: LayerNorm, 2: RMS; gamma and beta are in b and its bias
+    // b's columns come in groups of 16, 8 gates and the 8 columns that `activation` of these lets through; more than one tile then, and no residual.
+    bool gated = false;
 
     std::string name() const; // "gemv_f16_r8_t1_w4_u6"
 };

@@ -18,6 +18,8 @@ using matrix_multiply::MatrixOperation;
 
 constexpr size_t kMostConfigs = 4;
 constexpr int64_t kUnit = 8; // of 16 bytes
+// So many elements of b come into registers at once; a pipeline of copies reads more of them faster.
+constexpr int64_t kMostElements = int64_t(6) << 20;
 
 // What a run reads, beside a, and where that lies among the packed constants; -1: where the network has it.
 struct Resolved
@@ -107,6 +109,8 @@ Support supports(Problem const& p, GemmAlgorithm)
             return Support::no("collections that have their own second operands");
         if (char const* const why = unsupported(spec, rows.m, g.n, g.k))
             return Support::no(why);
+        if (g.n * g.k > kMostElements)
+            return Support::no(fmt::format("leaves matrices of more than {} elements to pipelines", kMostElements));
     }
     return Support::yes();
 }

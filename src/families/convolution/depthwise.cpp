@@ -23,7 +23,7 @@ struct DepthwisePrepared final : DepthwiseShapes
 {
     DepthwiseKernel kernel, lastKernel; // last: of a block with fewer vectors
     int64_t fullBlocks = 0;
-    std::vector<TapRange> rows; // of each output row
+    std::vector<TapRange> planes, rows; // of each output plane and row
 };
 
 class DepthwiseConvolution final : public Kernel
@@ -34,10 +34,11 @@ public:
           end_(std::move(end))
     {}
 
-    // w [channels, group, r, s] to [block][r][s][group][lanes of the block], zero after the last channel.
+    // w [channels, group, t, r, s] to [block][t][r][s][group][lanes of the block], zero after the last channel.
     Result<void> pack(Extents const& dims, Blob const& w, float const* bias, PackedConstants& packed)
     {
-        int64_t const width = kernels::jit::vectorWidth(isa_), group = dims[1], window = dims[2] * dims[3] * group;
+        int64_t const width = kernels::jit::vectorWidth(isa_), group = dims[1],
+                      window = dims.volume() / std::max<int64_t>(dims[0], 1);
         int64_t const block = vectors_ * width, channels = roundUp(dims[0], width);
         Error const noMemory{ErrorCode::kFailedAllocation,
                              fmt::format("no memory for {} bytes of packed weights", channels * window * 4)};
@@ -74,14 +75,14 @@ public:
         p->g = convolutionGeometry(node_, x.dims, in[1].dims, y.dims);
         if (y.count() == 0)
             return std::shared_ptr<Prepared const>(std::move(p));
-        bool const residual = in.size() > 3 && in[3].dims.rank == 4;
+        bool const residual = in.size() > 3 && in[3].dims.rank == y.dims.rank;
         p->xPixel = x.pixelStride() * 4;
         p->yPixel = y.pixelStride() * 4;
         p->residualPixel = residual ? in[3].pixelStride() * 4 : 0;
         int64_t const width = kernels::jit::vectorWidth(isa_), vectors = divideUp(p->g.k, width);
         p->bands = DepthwiseBands(p->g, divideUp(vectors, vectors_), threads_);
         p->fullBlocks = vectors / vectors_;
-        DepthwiseSpec spec{rowOf(*p, prefetch_), end_, vectors_, int(in[1].dims[1]), residual};
+        DepthwiseSpec spec{rowOf(*p, prefetch_), end_, vectors_, int(in[1].dims[1]), residual, p->g.window[0] > 1};
         if (p->fullBlocks > 0) {
             TW_ASSIGN(p->kernel, DepthwiseKernel::emit(isa_, spec));
         }
@@ -89,9 +90,8 @@ public:
             spec.vectors = int(vectors % vectors_);
             TW_ASSIGN(p->lastKernel, DepthwiseKernel::emit(isa_, spec));
         }
-        Phase const rows = phasesOf(p->g, 1, false, classesOf(false, p->g.window[1], 1, 1))[0];
-        for (int64_t o = 0; o < rows.count; ++o)
-            p->rows.push_back(tapsInside(rows, o));
+        p->planes = tapsOf(p->g, 0);
+        p->rows = tapsOf(p->g, 1);
         return std::shared_ptr<Prepared const>(std::move(p));
     }
 
@@ -111,32 +111,49 @@ public:
     }
 
 private:
+    static std::vector<TapRange> tapsOf(Geometry const& g, int axis)
+    {
+        Phase const outputs = phasesOf(g, axis, false, classesOf(false, g.window[axis], 1, 1))[0];
+        std::vector<TapRange> taps;
+        for (int64_t o = 0; o < outputs.count; ++o)
+            taps.push_back(tapsInside(outputs, o));
+        return taps;
+    }
+    // Rows `row` to `end` of all planes of image n.
     void runBlock(DepthwisePrepared const& p, int64_t n, int64_t row, int64_t end, int64_t block, float const* x,
                   float const* residual, float* y) const
     {
         Geometry const& g = p.g;
         int64_t const width = kernels::jit::vectorWidth(isa_), lanes = vectors_ * width, channel = block * lanes;
-        int64_t const xRow = g.in[2] * p.xPixel / 4, yPixel = p.yPixel / 4,
+        int64_t const xRow = g.in[2] * p.xPixel / 4, xPlane = g.in[1] * xRow, yPixel = p.yPixel / 4,
                       residualPixel = p.residualPixel / 4; // floats
         bool const last = block >= p.fullBlocks;
         DepthwiseKernel const& kernel = last ? p.lastKernel : p.kernel;
         int64_t const kernelLanes = last ? roundUp(g.k - channel, width) : lanes;
         int64_t const filterRow = g.window[2] * (g.c / g.groups); // of one channel
-        float const* w = weights_->data() + block * lanes * g.window[1] * filterRow;
+        float const* w = weights_->data() + block * lanes * g.window[0] * g.window[1] * filterRow;
         DepthwiseArgs a;
         a.xRowBytes = g.dilation[1] * xRow * 4;
+        a.xPlaneBytes = g.dilation[0] * xPlane * 4;
         a.bias = bias_.data() + channel;
         for (int64_t o = row; o < end; ++o) {
-            TapRange const& r = p.rows[size_t(o)];
-            int64_t const top = r.count > 0 ? o * g.stride[1] - g.before[1] + r.first * g.dilation[1] : 0;
-            a.rows = r.count;
-            a.x = x + (n * g.in[1] + top) * xRow + channel;
-            a.w = w + r.first * filterRow * kernelLanes;
-            a.y = y + (n * g.out[1] + o) * g.out[2] * yPixel + channel;
+            TapRange const &t = p.planes[size_t(o / g.out[1])], &r = p.rows[size_t(o % g.out[1])];
+            a.planes = t.count;
+            a.rows = t.count > 0 ? r.count : 0;
+            a.x = x + n * g.in[0] * xPlane + firstOf(g, 0, o / g.out[1], t) * xPlane +
+                  firstOf(g, 1, o % g.out[1], r) * xRow + channel;
+            a.w = w + (t.first * g.window[1] + r.first) * filterRow * kernelLanes;
+            a.wPlaneSkip = (g.window[1] - r.count) * filterRow * kernelLanes * 4;
+            a.y = y + (n * g.out[0] * g.out[1] + o) * g.out[2] * yPixel + channel;
             if (residual)
-                a.residual = residual + (n * g.out[1] + o) * g.out[2] * residualPixel + channel;
+                a.residual = residual + (n * g.out[0] * g.out[1] + o) * g.out[2] * residualPixel + channel;
             kernel(a);
         }
+    }
+    // The input that the first tap of output o reads along an axis; 0: all its taps lie outside.
+    static int64_t firstOf(Geometry const& g, int axis, int64_t o, TapRange const& taps)
+    {
+        return taps.count > 0 ? o * g.stride[axis] - g.before[axis] + taps.first * g.dilation[axis] : 0;
     }
 
     ir::Node const& node_;
@@ -153,7 +170,7 @@ Support supports(CpuTactic const& t, Problem const& p)
 {
     if (isTransposed(*p.node))
         return Support::no("takes no transposed convolutions");
-    TW_SUPPORTS(supportsConvolution(p, 2));
+    TW_SUPPORTS(supportsConvolution(p, 3));
     Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
     int64_t const group = p.inputs[1].dims[1];
     if (g.k != g.c || g.c == 0 || (group != 1 && group != 2 && group != 4))
@@ -161,7 +178,7 @@ Support supports(CpuTactic const& t, Problem const& p)
     DepthwiseShapes shapes;
     shapes.g = g;
     shapes.xPixel = shapes.yPixel = pixelStrideOf(Format::kChannelsLast, DataType::kFloat, g.c) * 4;
-    DepthwiseSpec const spec{rowOf(shapes, false), {}, 2, int(group)};
+    DepthwiseSpec const spec{rowOf(shapes, false), {}, 2, int(group), false, g.window[0] > 1};
     if (char const* why = kernels::jit::depthwiseMisfit(t.isa(), spec))
         return Support::no(why);
     return Support::yes();
@@ -171,12 +188,14 @@ std::vector<Config> configs(CpuTactic const& t, Problem const& p)
 {
     Extents const& x = p.inputs[0].dims;
     bool const manyVectors = x[1] > kernels::jit::vectorWidth(t.isa());
+    int64_t const pixels = x.volume() / std::max<int64_t>(x[0] * x[1], 1);
     bool const large =
-        x[2] * x[3] * pixelStrideOf(Format::kChannelsLast, DataType::kFloat, x[1]) * 4 > p.target.cpu->l2Bytes / 2;
+        pixels * pixelStrideOf(Format::kChannelsLast, DataType::kFloat, x[1]) * 4 > p.target.cpu->l2Bytes / 2;
     std::vector<Config> list;
     for (int64_t prefetch : {1, 0})
         for (int64_t vectors : {2, 1})
-            if ((vectors == 1 || (manyVectors && (t.isa() == Isa::kAvx512 || p.inputs[1].dims[3] <= 3))) &&
+            if ((vectors == 1 ||
+                 (manyVectors && (t.isa() == Isa::kAvx512 || p.inputs[1].dims[p.inputs[1].dims.rank - 1] <= 3))) &&
                 (prefetch == 0 || large))
                 list.push_back({vectors, prefetch});
     return list;
@@ -186,7 +205,8 @@ double estimate(CpuTactic const& t, Problem const& p, Config const&)
 {
     TensorSpec const &x = p.inputs[0], &w = p.inputs[1], &y = p.outputs[0];
     double const vectors = double(divideUp(y.dims[1], kernels::jit::vectorWidth(t.isa())));
-    double const pixels = double(y.dims[0] * y.dims[2] * y.dims[3]), taps = double(w.dims[1] * w.dims[2] * w.dims[3]);
+    double const pixels = double(y.dims.volume()) / double(std::max<int64_t>(y.dims[1], 1)),
+                 taps = double(w.dims.volume()) / double(std::max<int64_t>(w.dims[0], 1));
     // Two 32-byte products a cycle at 3 GHz, or twice that; what is written costs about as much as three products; 40
     // GB/s from memory behind L2.
     double const products = pixels * vectors * (taps + 3) / (t.isa() == Isa::kAvx512 ? 1.4 : 1.9) / 3000;

@@ -266,6 +266,14 @@ void cases(CaseList& list)
     volume("groups", {1, 24, 4, 5, 6}, {48, 8, 3, 3, 3}, true, evenly(1, 1, 1, 3));
     volume("groups_odd", {1, 15, 4, 5, 6}, {10, 3, 3, 3, 3}, true, evenly(2, 1, 1, 5));
     volume("depthwise", {1, 16, 4, 5, 6}, {16, 1, 3, 3, 3}, true, evenly(1, 1, 1, 16));
+    volume("depthwise_strides", {2, 35, 5, 9, 14}, {35, 1, 3, 3, 3}, true,
+           {.pre = {1, 1, 0}, .post = {1, 2, 1}, .strides = {2, 1, 2}, .groups = 35});
+    volume("depthwise_planes", {1, 24, 7, 6, 17}, {24, 1, 5, 1, 1}, false, {.pad = {2, 0, 0}, .groups = 24});
+    volume("depthwise_dilated", {1, 40, 6, 7, 9}, {40, 1, 3, 3, 3}, true, evenly(1, 2, 2, 40));
+    volume("depthwise_much_padding", {1, 17, 1, 2, 3}, {17, 1, 3, 2, 3}, true, evenly(1, 4, 1, 17));
+    volume("depthwise_large", {1, 32, 6, 40, 40}, {32, 1, 3, 3, 3}, true, evenly(1, 1, 1, 32));
+    volume("groups_of_2", {2, 18, 3, 5, 7}, {18, 2, 3, 3, 3}, true, evenly(1, 1, 1, 9));
+    volume("groups_of_4", {1, 32, 4, 6, 7}, {32, 4, 2, 3, 3}, true, evenly(2, 1, 1, 8));
     volume("batch_dims", {2, 3, 8, 3, 4, 5}, {16, 8, 3, 3, 3}, true, evenly(1, 1));
     volume("empty", {0, 8, 3, 4, 5}, {16, 8, 3, 3, 3}, true, evenly(1, 1));
     image("3x3", {1, 4, 6, 6}, {5, 4, 3, 3}, true, {});

@@ -105,8 +105,7 @@ public:
     // last channel.
     Result<void> pack(Extents const& dims, Blob const& w, float const* bias, PackedConstants& packed)
     {
-        int64_t const width = kernels::jit::vectorWidth(isa_), group = dims[1],
-                      window = dims.volume() / std::max<int64_t>(dims[0], 1);
+        int64_t const width = kernels::jit::vectorWidth(isa_), group = dims[1], window = windowOf(dims);
         int64_t const block = vectors_ * width, channels = roundUp(dims[0], width);
         Error const noMemory{ErrorCode::kFailedAllocation,
                              fmt::format("no memory for {} bytes of packed weights", channels * window * 4)};
@@ -118,13 +117,7 @@ public:
             float* const to = weights.data();
             if (!to)
                 return noMemory;
-            for (int64_t c = 0; c < dims[0]; ++c) {
-                int64_t const first = c / block * block, lanes = std::min(block, channels - first);
-                for (int64_t i = 0; i < window; ++i) { // in the packed order
-                    int64_t const from = i % group * (window / group) + order_.at(i / group);
-                    to[first * window + i * lanes + c % block] = w.as<float>()[c * window + from];
-                }
-            }
+            packInto(to, w.as<float>(), dims);
             return weights;
         }));
         bias_ = device::PackedFloats(channels);
@@ -135,7 +128,12 @@ public:
         return {};
     }
 
-    bool readsConstant(size_t i) const override { return i > 2; } // filters and bias are packed
+    // Filters and bias are packed, or read in each run.
+    bool readsConstant(size_t i) const override { return !weights_ || i > 2; }
+    int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override
+    {
+        return weights_ ? 0 : channelsOf(in[1].dims) * (windowOf(in[1].dims) + 1) * int64_t(sizeof(float));
+    }
 
     Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
                                                     std::span<TensorRef const> out) const override
@@ -178,14 +176,46 @@ public:
         float const *x = args.inputs[0].as<float>(),
                     *residual = p.residualPixel > 0 ? args.inputs[3].as<float>() : nullptr;
         float* y = args.outputs[0].as<float>();
+        Filters const f = weights_ ? Filters{weights_->data(), bias_.data()} : packAtRun(args);
         p.bands.share(*args.workers, [&](int64_t n, int64_t row, int64_t end, int64_t block, int64_t endBlock) {
             for (; block < endBlock; ++block)
-                runBlock(p, n, row, end, block, x, residual, y);
+                runBlock(p, f, n, row, end, block, x, residual, y);
         });
         return {};
     }
 
 private:
+    struct Filters
+    {
+        float const *weights, *bias;
+    };
+    static int64_t windowOf(Extents const& w) { return w.volume() / std::max<int64_t>(w[0], 1); }
+    int64_t channelsOf(Extents const& w) const { return roundUp(w[0], kernels::jit::vectorWidth(isa_)); }
+    // What lies behind the last channel stays as it is.
+    void packInto(float* to, float const* w, Extents const& dims) const
+    {
+        int64_t const group = dims[1], window = windowOf(dims);
+        int64_t const block = vectors_ * kernels::jit::vectorWidth(isa_), channels = channelsOf(dims);
+        for (int64_t c = 0; c < dims[0]; ++c) {
+            int64_t const first = c / block * block, lanes = std::min(block, channels - first);
+            for (int64_t i = 0; i < window; ++i) { // in the packed order
+                int64_t const from = i % group * (window / group) + order_.at(i / group);
+                to[first * window + i * lanes + c % block] = w[c * window + from];
+            }
+        }
+    }
+    // Filters that are no constants, into the workspace.
+    Filters packAtRun(RunArgs& args) const
+    {
+        TensorRef const& w = args.inputs[1];
+        int64_t const count = channelsOf(w.dims) * windowOf(w.dims);
+        auto* const weights = static_cast<float*>(args.workspace);
+        std::fill_n(weights, count + channelsOf(w.dims), 0.0F);
+        packInto(weights, w.as<float>(), w.dims);
+        if (args.inputs.size() > 2 && args.inputs[2].data)
+            std::copy_n(args.inputs[2].as<float>(), w.dims[0], weights + count);
+        return {weights, weights + count};
+    }
     std::vector<RowPhase> rowPhases(Geometry const& g, int axis) const
     {
         std::vector<RowPhase> phases;
@@ -197,8 +227,8 @@ private:
         return phases;
     }
     // Rows `row` to `end` of all planes of image n.
-    void runBlock(DepthwisePrepared const& p, int64_t n, int64_t row, int64_t end, int64_t block, float const* x,
-                  float const* residual, float* y) const
+    void runBlock(DepthwisePrepared const& p, Filters const& filters, int64_t n, int64_t row, int64_t end,
+                  int64_t block, float const* x, float const* residual, float* y) const
     {
         Geometry const& g = p.g;
         int64_t const width = kernels::jit::vectorWidth(isa_), lanes = vectors_ * width, channel = block * lanes;
@@ -206,10 +236,10 @@ private:
         bool const last = block >= p.fullBlocks;
         int64_t const kernelLanes = last ? roundUp(g.k - channel, width) : lanes;
         int64_t const tap = (isTransposed(node_) ? 1 : g.c / g.groups) * kernelLanes;
-        float const* const w = weights_->data() + block * lanes * g.window[0] * g.window[1] * g.window[2] *
-                                                      (isTransposed(node_) ? 1 : g.c / g.groups);
+        float const* const w = filters.weights + block * lanes * g.window[0] * g.window[1] * g.window[2] *
+                                                     (isTransposed(node_) ? 1 : g.c / g.groups);
         DepthwiseArgs a;
-        a.bias = bias_.data() + channel;
+        a.bias = filters.bias + channel;
         for (int64_t o = row; o < end; ++o) {
             int64_t const plane = o / g.out[1], line = o % g.out[1];
             RowPhase const &planes = p.planes[size_t(plane % p.planes[0].step)],
@@ -250,7 +280,7 @@ constexpr int64_t kMostPhases = 16; // of a transposed convolution along an axis
 
 Support supports(CpuTactic const& t, Problem const& p)
 {
-    TW_SUPPORTS(supportsConvolution(p, 3));
+    TW_SUPPORTS(supportsConvolution(p, 3, Weights::kAny));
     Geometry const g = convolutionGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].dims, p.outputs[0].maxDims);
     int64_t const group = p.inputs[1].dims[1];
     bool const transposed = isTransposed(*p.node);
@@ -266,6 +296,13 @@ Support supports(CpuTactic const& t, Problem const& p)
                 t.isa(), {rowOf(shapes, c, false), {}, 2, int(group), false, g.window[0] > 1}))
             return Support::no(why);
     return Support::yes();
+}
+
+std::vector<Formats> formats(CpuTactic const&, Problem const& p)
+{
+    Formats f = channelsLastFormats(p);
+    f.inputs[1] = Format::kLinear; // filters, where they are computed
+    return {f};
 }
 
 std::vector<Config> configs(CpuTactic const& t, Problem const& p)
@@ -309,14 +346,15 @@ CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& co
     auto kernel = std::make_unique<DepthwiseConvolution>(*p.node, TapOrder(isTransposed(*p.node), g), t.isa(), config,
                                                          p.threads, jitEnd(*p.node));
     Blob const* bias = p.inputs.size() > 2 && p.inputs[2].present ? p.inputs[2].constant : nullptr;
-    TW_TRY(kernel->pack(p.inputs[1].dims, *p.inputs[1].constant, bias ? bias->as<float>() : nullptr, packed));
+    if (p.inputs[1].constant && (!bias == !(p.inputs.size() > 2 && p.inputs[2].present)))
+        TW_TRY(kernel->pack(p.inputs[1].dims, *p.inputs[1].constant, bias ? bias->as<float>() : nullptr, packed));
     return std::unique_ptr<Kernel>(std::move(kernel));
 }
 
 } // namespace
 } // namespace depthwise
 
-constexpr CpuFunctions kDepthwiseConvolution{depthwise::supports, allChannelsLast, depthwise::configs,
+constexpr CpuFunctions kDepthwiseConvolution{depthwise::supports, depthwise::formats, depthwise::configs,
                                              depthwise::estimate, depthwise::load};
 
 } // namespace tw::ops

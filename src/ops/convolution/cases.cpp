@@ -126,6 +126,10 @@ void windowCases(CaseList& list)
     variable("3x3_groups", {2, 12, 5, 7}, {18, 4, 3, 3}, true, evenly(1, 1, 1, 3));
     variable("3x3_dilated", {1, 8, 9, 11}, {16, 8, 3, 3}, true, {.dilations = {2, 3}});
     variable("depthwise", {1, 10, 6, 7}, {10, 1, 3, 3}, true, evenly(1, 1, 1, 10));
+    variable("depthwise_tails", {2, 43, 9, 15}, {43, 1, 5, 3}, false, {.pad = {2, 1}, .strides = {2, 1}, .groups = 43});
+    add(list, DataType::kFloat, "single_variable_transposed_depthwise", {1, 20, 5, 6}, {20, 1, 4, 4}, true,
+        {.pad = {1, 1}, .strides = {2, 2}, .groups = 20}, true, false);
+    variable("depthwise_pairs", {1, 18, 6, 7}, {18, 2, 3, 3}, true, evenly(1, 1, 1, 9));
     // What kernels of products take, which pack them at each run or read them in place.
     variable("1x1_in_place", {2, 64, 9, 11}, {136, 64, 1, 1}, false, evenly(1, 0, 1, 1));
     variable("3x3_channels_64", {2, 64, 9, 11}, {75, 64, 3, 3}, false, evenly(1, 1, 1, 1));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What depthwise convolutions of floats and of i8 share: a row of outputs, and how [batch, rows, blocks of channels] are
-// shared out.
+// What depthwise convolutions of floats and of i8 share: a row of outputs, and how [batch, rows of all planes, blocks of
+// channels] are shared out.
 #pragma once
 
 #include "base/round.h"
@@ -17,7 +17,7 @@ struct DepthwiseBands
 
     DepthwiseBands() = default;
     DepthwiseBands(convolution::Geometry const& g, int64_t blockCount, int threads)
-        : batch(g.batch), rows(g.out[1]), blocks(blockCount)
+        : batch(g.batch), rows(g.out[0] * g.out[1]), blocks(blockCount)
     {
         int64_t const wanted = threads > 1 ? kPartsPerThread * threads : 1;
         blocksAtOnce = divideUp(blocks, std::min(blocks, divideUp(wanted, batch)));

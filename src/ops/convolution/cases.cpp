@@ -126,6 +126,10 @@ void windowCases(CaseList& list)
     variable("3x3_groups", {2, 12, 5, 7}, {18, 4, 3, 3}, true, evenly(1, 1, 1, 3));
     variable("3x3_dilated", {1, 8, 9, 11}, {16, 8, 3, 3}, true, {.dilations = {2, 3}});
     variable("depthwise", {1, 10, 6, 7}, {10, 1, 3, 3}, true, evenly(1, 1, 1, 10));
+    variable("depthwise_tails", {2, 43, 9, 15}, {43, 1, 5, 3}, false, {.pad = {2, 1}, .strides = {2, 1}, .groups = 43});
+    add(list, DataType::kFloat, "single_variable_transposed_depthwise", {1, 20, 5, 6}, {20, 1, 4, 4}, true,
+        {.pad = {1, 1}, .strides = {2, 2}, .groups = 20}, true, false);
+    variable("depthwise_pairs", {1, 18, 6, 7}, {18, 2, 3, 3}, true, evenly(1, 1, 1, 9));
     // What kernels of products take, which pack them at each run or read them in place.
     variable("1x1_in_place", {2, 64, 9, 11}, {136, 64, 1, 1}, false, evenly(1, 0, 1, 1));
     variable("3x3_channels_64", {2, 64, 9, 11}, {75, 64, 3, 3}, false, evenly(1, 1, 1, 1));
@@ -266,6 +270,14 @@ void cases(CaseList& list)
     volume("groups", {1, 24, 4, 5, 6}, {48, 8, 3, 3, 3}, true, evenly(1, 1, 1, 3));
     volume("groups_odd", {1, 15, 4, 5, 6}, {10, 3, 3, 3, 3}, true, evenly(2, 1, 1, 5));
     volume("depthwise", {1, 16, 4, 5, 6}, {16, 1, 3, 3, 3}, true, evenly(1, 1, 1, 16));
+    volume("depthwise_strides", {2, 35, 5, 9, 14}, {35, 1, 3, 3, 3}, true,
+           {.pre = {1, 1, 0}, .post = {1, 2, 1}, .strides = {2, 1, 2}, .groups = 35});
+    volume("depthwise_planes", {1, 24, 7, 6, 17}, {24, 1, 5, 1, 1}, false, {.pad = {2, 0, 0}, .groups = 24});
+    volume("depthwise_dilated", {1, 40, 6, 7, 9}, {40, 1, 3, 3, 3}, true, evenly(1, 2, 2, 40));
+    volume("depthwise_much_padding", {1, 17, 1, 2, 3}, {17, 1, 3, 2, 3}, true, evenly(1, 4, 1, 17));
+    volume("depthwise_large", {1, 32, 6, 40, 40}, {32, 1, 3, 3, 3}, true, evenly(1, 1, 1, 32));
+    volume("groups_of_2", {2, 18, 3, 5, 7}, {18, 2, 3, 3, 3}, true, evenly(1, 1, 1, 9));
+    volume("groups_of_4", {1, 32, 4, 6, 7}, {32, 4, 2, 3, 3}, true, evenly(2, 1, 1, 8));
     volume("batch_dims", {2, 3, 8, 3, 4, 5}, {16, 8, 3, 3, 3}, true, evenly(1, 1));
     volume("empty", {0, 8, 3, 4, 5}, {16, 8, 3, 3, 3}, true, evenly(1, 1));
     image("3x3", {1, 4, 6, 6}, {5, 4, 3, 3}, true, {});

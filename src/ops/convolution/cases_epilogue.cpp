@@ -53,6 +53,8 @@ void epilogueCases(CaseList& list)
             {f32({1, 20, 4, 15}), weights({28, 5, 3, 3}), weights({28}), f32({1, 28, 4, 15})});
         add("depthwise_residual_" + name, Attrs(depthwise, f),
             {f32({2, 50, 6, 17}), weights({50, 1, 3, 3}), weights({50}), f32({2, 50, 6, 17})});
+        add("depthwise_volume_residual_" + name, Attrs(evenly(1, 1, 1, 50).attrs(3), f),
+            {f32({2, 50, 3, 6, 7}), weights({50, 1, 3, 3, 3}), weights({50}), f32({2, 50, 3, 6, 7})});
         add("depthwise_stride2_" + name, Attrs(spread, f),
             {f32({1, 50, 8, 29}), weights({50, 1, 3, 3}), weights({50})});
     }

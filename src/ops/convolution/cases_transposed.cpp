@@ -44,6 +44,18 @@ void transposedCases(CaseList& list)
     deconv("5x5_dilated2_stride2", {1, 8, 6, 15}, {8, 16, 5, 5}, true,
            {.pad = {3, 2}, .strides = {2, 3}, .dilations = {2, 2}});
     deconv("groups_tails", {2, 6, 5, 9}, {6, 10, 3, 3}, true, {.pad = {1, 1}, .strides = {2, 1}, .groups = 2});
+    // One filter for each channel: phases with and without taps, volumes.
+    deconv("depthwise_4x4", {2, 35, 7, 16}, {35, 1, 4, 4}, true, {.pad = {1, 1}, .strides = {2, 2}, .groups = 35});
+    deconv("depthwise_1x8", {2, 40, 1, 21}, {40, 1, 1, 8}, false, {.pad = {0, 2}, .strides = {1, 4}, .groups = 40});
+    deconv("depthwise_2x2_stride3", {1, 17, 5, 6}, {17, 1, 2, 2}, true, {.strides = {3, 3}, .groups = 17});
+    deconv("depthwise_5x3_dilated", {1, 24, 6, 9}, {24, 1, 5, 3}, true,
+           {.pre = {3, 0}, .post = {1, 2}, .strides = {2, 3}, .dilations = {2, 2}, .groups = 24});
+    deconv("depthwise_3x3_stride1", {1, 24, 9, 14}, {24, 1, 3, 3}, true, {.pad = {1, 1}, .groups = 24});
+    deconv("depthwise_3d", {1, 19, 3, 5, 6}, {19, 1, 3, 4, 4}, true,
+           {.pad = {1, 1, 1}, .strides = {1, 2, 2}, .groups = 19});
+    deconv("depthwise_wide_stride", {1, 8, 4, 3}, {8, 1, 16, 16}, true,
+           {.pad = {4, 4}, .strides = {8, 8}, .groups = 8});
+    deconv("depthwise_large", {1, 32, 40, 40}, {32, 1, 4, 4}, true, {.pad = {1, 1}, .strides = {2, 2}, .groups = 32});
     deconv("3d", {1, 2, 3, 4, 5}, {2, 3, 2, 3, 3}, true, {.pad = {0, 1, 1}, .strides = {1, 2, 2}});
     deconv("batch_dims", {2, 3, 2, 4, 4}, {2, 3, 3, 3}, true, {});
     deconv("empty_batch", {0, 2, 4, 4}, {2, 3, 3, 3}, true, {});

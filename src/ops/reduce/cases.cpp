@@ -84,6 +84,7 @@ void fusedCases(CaseList& list)
         for (DataType t : {DataType::kFloat, DataType::kHalf}) {
             std::string const n = nameOf(t);
             add(f, n + "_tall", 1, false, input(t, {3000, 136}));
+            add(f, n + "_many_rows_of_3", 4, true, input(t, {20, 101, 3}));
             add(f, n + "_tall_3", 1, false, input(t, {20011, 3}));
             add(f, n + "_rows_of_49", 2, false, input(t, {1101, 49}));
             add(f, n + "_rows_of_40007", 2, false, input(t, {3, 40007}));
@@ -187,6 +188,8 @@ void cases(CaseList& list)
             reduce(k + "_rows_of_331", kind, 2, false, x({65, 331}));
             reduce(k + "_rows_of_2051", kind, 2, false, x({17, 2051}));
             reduce(k + "_short", kind, 2, false, x({301, 5, 24}));
+            for (int64_t length : {2, 3, 8, 9})
+                reduce(fmt::format("{}_many_rows_of_{}", k, length), kind, 2, false, x({1003, length}));
         }
     // Rows of which each has more blocks than a warp has threads.
     reduce("sum_f32_rows_of_400009", Kind::kSum, 2, false, input(DataType::kFloat, {3, 400009}));

@@ -164,6 +164,39 @@ double joinRun(RowKernels const& k, Attrs const& a, float const* x, int64_t n)
     return sum;
 }
 
+// Rows of so few elements that a call for each, and to work out where it lies, takes longer than they do.
+constexpr int64_t kShortRow = 8;
+
+template <class Value, class Two>
+void joinShort(Attrs const& a, float const* x, int64_t n, int64_t rows, float* y, Value const& value, Two const& two)
+{
+    for (int64_t i = 0; i < rows; ++i, x += n) {
+        double acc = value(double(x[0]));
+        for (int64_t j = 1; j < n; ++j)
+            acc = two(acc, value(double(x[j])));
+        y[i] = finished(a, acc, n);
+    }
+}
+void joinShort(Attrs const& a, float const* x, int64_t n, int64_t rows, float* y)
+{
+    auto const of = [&](auto const& value) {
+        if (a.kind == Kind::kProd)
+            joinShort(a, x, n, rows, y, value, [](double u, double v) { return u * v; });
+        else if (a.kind == Kind::kMax)
+            joinShort(a, x, n, rows, y, value, [](double u, double v) { return joined(Join::kMax, u, v); });
+        else if (a.kind == Kind::kMin)
+            joinShort(a, x, n, rows, y, value, [](double u, double v) { return joined(Join::kMin, u, v); });
+        else
+            joinShort(a, x, n, rows, y, value, [](double u, double v) { return u + v; });
+    };
+    if (a.before == Before::kSquare)
+        of([](double v) { return v * v; });
+    else if (a.before == Before::kAbs)
+        of([](double v) { return std::fabs(v); });
+    else
+        of([](double v) { return v; });
+}
+
 void joinInner(RowKernels const& k, Attrs const& a, Loops const& loops, TensorRef const& x, float* y, Workers& workers)
 {
     constexpr int64_t kParts = 64;
@@ -178,6 +211,12 @@ void joinInner(RowKernels const& k, Attrs const& a, Loops const& loops, TensorRe
         for (int64_t i = 1; i < kParts; ++i)
             parts[0] = join(parts[0], parts[i]);
         y[0] = finished(a, parts[0], loops.count);
+        return;
+    }
+    if (loops.inner <= kShortRow && loops.reduced.rank == 0 && outputs * loops.inner == x.count()) { // dense
+        inPieces(workers, outputs, x.sizeBytes(), [&](int64_t begin, int64_t end) {
+            joinShort(a, x.as<float>() + begin * loops.inner, loops.inner, end - begin, y + begin);
+        });
         return;
     }
     eachInPieces(workers, outputs, x.sizeBytes(), [&](int64_t i) {

@@ -2,14 +2,16 @@
 // Makes one softmax that gives logarithms of
 //   log(softmax(x))
 //   x - log(sum of exp(x)), x - m - log(sum of exp(x - m)), m one number for each slice
-// The logarithm is finite where the softmax itself is too small for its type. There is no body: the op's reference knows
-// the logarithm.
+// and one softplus, -log(1 + exp(-x)), of log(sigmoid(x)), as exporters write logsigmoid.
+// The logarithm is finite where the softmax or the sigmoid itself is too small for its type. There is no body: the op's
+// reference knows the logarithm.
 // Expects Form::kCanonical. Stands after fuse_reduce, which makes one node of the logarithm of the sum, and before
-// fuse_pointwise. Leaves alone: a softmax or sum that others read too, sums over several axes, wishes of the user that
+// fuse_pointwise. Leaves alone: a softmax, sigmoid or sum that others read too, sums over several axes, wishes of the user that
 // differ.
 #include <algorithm>
 #include <bit>
 
+#include "ops/activation/op.h"
 #include "ops/elementwise/op.h"
 #include "ops/reduce/op.h"
 #include "ops/softmax/op.h"
@@ -78,6 +80,22 @@ LogSoftmaxChain lessLogSumExp(ir::Graph const& g, ir::Node* last)
     return c;
 }
 
+// Whether a sigmoid in front of `log` became one node with it.
+Result<bool> fuseSigmoid(ir::Graph& g, ir::Node* log, Log& to)
+{
+    using Attrs = ops::activation::Attrs;
+    ir::Node* const sigmoid = is(log, ops::unary::Operation::kLog) ? onlyProducer(g, log->inputs[0]) : nullptr;
+    if (!sigmoid || sigmoid->op != &ops::activation::def() ||
+        sigmoid->attrsAs<Attrs>().kind != ops::activation::Kind::kSigmoid || !canJoin(*sigmoid, *log))
+        return false;
+    to.info("fused {}", namesOf({sigmoid, log}));
+    Attrs const softplus(ops::activation::Kind::kSoftplus, -1, -1);
+    TW_ASSIGN(ir::Node * fused, g.addNode(ops::activation::def(), softplus.clone(), {sigmoid->inputs[0]}, sigmoid->name,
+                                          {}, g.positionOf(log)));
+    replaceNodes(g, {sigmoid, log}, *fused);
+    return true;
+}
+
 Result<void> fuse(ir::Graph& g, LogSoftmaxChain& c)
 {
     ir::Node* const last = c.nodes.back();
@@ -97,6 +115,9 @@ Result<bool> fuseLogSoftmax(ir::Graph& g, PassContext const& ctx)
                isFloating(n.outputs[0]->type);
     };
     auto const fuseBefore = [&](ir::Node& last) -> Result<bool> {
+        TW_ASSIGN(bool const isDone, fuseSigmoid(g, &last, ctx.log));
+        if (isDone)
+            return true;
         LogSoftmaxChain c = logOfSoftmax(g, &last);
         if (c.nodes.empty())
             c = lessLogSumExp(g, &last);

@@ -50,6 +50,10 @@ public:
 
     void emit()
     {
+        if (s.planes) { // registers of the caller's
+            c.push(planes_);
+            c.push(plane_);
+        }
         load(rowBytes_, offsetof(DepthwiseArgs, xRowBytes));
         for (Run const& run : runsOf(c.isa(), s)) {
             begin(x_, offsetof(DepthwiseArgs, x), (run.first * s.stride - s.before) * s.xPixelBytes);
@@ -66,6 +70,10 @@ public:
                 });
         }
         c.vzeroupper();
+        if (s.planes) {
+            c.pop(plane_);
+            c.pop(planes_);
+        }
         c.ret();
     }
 
@@ -75,7 +83,8 @@ private:
     bool const held_; // weights of a filter row are in registers
     Reg64 const args_ = Xbyak::util::rdi, x_ = Xbyak::util::rsi, y_ = Xbyak::util::rdx, residual_ = Xbyak::util::rcx,
                 tiles_ = Xbyak::util::r8, rowBytes_ = Xbyak::util::r9, row_ = Xbyak::util::r10,
-                weights_ = Xbyak::util::r11, rows_ = Xbyak::util::rax;
+                weights_ = Xbyak::util::r11, rows_ = Xbyak::util::rax, planes_ = Xbyak::util::rbx,
+                plane_ = Xbyak::util::r12;
 
     bool adds() const { return s.residual && s.steps.empty(); }
     void load(Reg64 const& r, size_t offset) { c.mov(r, c.ptr[args_ + int(offset)]); }
@@ -101,10 +110,17 @@ private:
             for (int i = 1; i < run.width; ++i)
                 c.vmovaps(c.vec(acc(i, v)), c.vec(acc(0, v)));
         }
-        Xbyak::Label again, done;
-        load(rows_, offsetof(DepthwiseArgs, rows));
+        Xbyak::Label nextPlane, again, done;
         load(weights_, offsetof(DepthwiseArgs, w));
-        c.mov(row_, x_);
+        if (s.planes) {
+            load(planes_, offsetof(DepthwiseArgs, planes));
+            c.mov(plane_, x_);
+            c.test(planes_, planes_);
+            c.jle(done, c.T_NEAR);
+            c.L(nextPlane);
+        }
+        load(rows_, offsetof(DepthwiseArgs, rows));
+        c.mov(row_, s.planes ? plane_ : x_);
         c.test(rows_, rows_);
         c.jle(done, c.T_NEAR);
         c.align(16);
@@ -114,6 +130,12 @@ private:
         c.add(weights_, s.taps * s.group * s.vectors * c.vectorBytes());
         c.dec(rows_);
         c.jnz(again, c.T_NEAR);
+        if (s.planes) {
+            c.add(plane_, c.ptr[args_ + int(offsetof(DepthwiseArgs, xPlaneBytes))]);
+            c.add(weights_, c.ptr[args_ + int(offsetof(DepthwiseArgs, wPlaneSkip))]);
+            c.dec(planes_);
+            c.jnz(nextPlane, c.T_NEAR);
+        }
         if (s.prefetch)
             for (int64_t r = 0; r < s.stride; ++r) {
                 for (int64_t j = 0; j < run.width * s.stride; ++j)

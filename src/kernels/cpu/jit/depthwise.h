@@ -3,6 +3,7 @@
 // One call computes one output row of one block of channels:
 //   y[o, c] = f(bias[c] + sum over rows r < args.rows, taps s < taps, i < group of w[r, s, i, c] * x[r, o stride + s dilation -
 //   before, c / group * group + i] + residual[o, c])      0 <= o < outWidth, c < vectors * vectorWidth(isa)
+// In volumes the sum goes over the rows of args.planes planes.
 // Columns of x outside [0, inWidth) count as zero and are never read; the caller leaves out the rows that lie outside.
 // Widths, strides and borders are fixed when the kernel is emitted: tiles of outputs stay in registers over all rows of
 // the filter, those at the borders are emitted one by one without the taps that fall off.
@@ -32,6 +33,7 @@ struct DepthwiseSpec : DepthwiseRow, SumEnd
     int vectors = 1; // of channels: 1 or 2
     int group = 1;   // channels that an output is made of: 1, 2 or 4, which never lie across 16 bytes
     bool residual = false;
+    bool planes = false; // the filter has several
 };
 
 struct DepthwiseArgs
@@ -43,6 +45,8 @@ struct DepthwiseArgs
     float const* bias = nullptr;
     float* y = nullptr;
     float const* residual = nullptr;
+    // Of a spec with planes: from row 0 of a plane to that of the next, and behind a plane's last row of weights.
+    int64_t planes = 1, xPlaneBytes = 0, wPlaneSkip = 0;
 };
 
 // Empty, or why there is no kernel for these numbers (too much code for the borders, or offsets too large).

@@ -174,16 +174,17 @@ void ModelImporter::prepareIntegers(OnnxNode& ctx)
     if (forms.empty())
         return;
     IntegerForm const form = formTaken(ctx.opType());
-    bool const isMoved = form == IntegerForm::kMoved || form == IntegerForm::kMovedFloat;
+    bool const isMoved =
+        form == IntegerForm::kMoved || (form == IntegerForm::kMovedFloat && !forms.contains(DataType::kINT32));
     if (form == IntegerForm::kAny || (isMoved && forms.size() == 1 && !forms.contains(DataType::kUINT8)))
         return;
     for (int i = 0; i < ctx.nbInputs(); ++i) {
         Value const v = ctx.optionalInput(i);
-        if (!v.isTensor() || v.integers() == Integers::kOfType)
+        if (!v.isOneTensor() || v.integers() == Integers::kOfType || (v.isConstant() && v.constant().later))
             continue;
         if (form == IntegerForm::kFloat || form == IntegerForm::kMovedFloat) {
             ctx.replaceInput(i, Value(wholeFloats(ctx, v), v.integers()));
-        } else if (v.type() != DataType::kINT32) {
+        } else if (v.isTensor() && v.type() != DataType::kINT32) {
             ITensor* inside = nullptr; // of loops and conditionals it is made each time
             ITensor*& made = scopes_.size() == 1 ? asInt32_[&v.tensor()] : inside;
             if (!made)

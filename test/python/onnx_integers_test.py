@@ -208,3 +208,20 @@ def test_in_loops_and_branches(dtype):
     model.node("If", [model.fed("which", np.array(False))], ["y"], then_branch=yes, else_branch=no)
     trips = [(x + k * step.astype(np.int64)).astype(dtype) for k in range(1, 5)]
     check(model, {"last": trips[-1], "all": np.stack(trips), "y": (x + trips[-1]).astype(dtype)})
+
+
+@pytest.mark.parametrize("dtype", SMALL)
+@pytest.mark.parametrize("source", ["constant", "input", "sum"])
+def test_maxima_of_integers(dtype, source):
+    """Pooling has no layer on INT32, which constants and results of arithmetic are."""
+    x = numbers(np.random.default_rng(2), dtype, (1, 2, 4, 6), 200)
+    model = Model()
+    if source == "sum":
+        model.node("Add", [model.fed("x", x), model.constant("zero", np.zeros(1, dtype))], ["s"])
+    name = {"constant": model.constant, "input": model.fed, "sum": lambda *_: "s"}[source]("x", x)
+    model.node("MaxPool", [name], ["p"], kernel_shape=[2, 2], strides=[2, 2])
+    model.node("Cast", ["p"], ["i"], to=TensorProto.INT32)
+    one = np.int32(1)
+    model.node("Add", ["i", model.fed("one", np.array([one]))], ["y"])
+    want = x.astype(np.int32).reshape(1, 2, 2, 2, 3, 2).max((3, 5)) + one
+    check(model, {"y": want})

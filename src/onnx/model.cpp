@@ -386,6 +386,10 @@ void ModelImporter::markOutput(std::string const& name, Value const& value, int 
     // UINT8 leaves the network only by the last conversion (from kINT32 or a floating type), and INT8 as INT8.
     DataType const type = tensor->getType();
     Integers const integers = value.integers();
+    if (onnxType == tw_onnx::TensorProto::UNDEFINED) // then it is that of the value
+        onnxType = integers == Integers::kUint8  ? int(tw_onnx::TensorProto::UINT8)
+                   : integers == Integers::kInt8 ? int(tw_onnx::TensorProto::INT8)
+                                                 : onnxType;
     bool const leavesAsUint8 =
         onnxType == tw_onnx::TensorProto::UINT8 &&
         (isFloating(type) || type == DataType::kINT32 || (type == DataType::kINT8 && integers == Integers::kUint8));

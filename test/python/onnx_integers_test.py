@@ -225,3 +225,16 @@ def test_maxima_of_integers(dtype, source):
     model.node("Add", ["i", model.fed("one", np.array([one]))], ["y"])
     want = x.astype(np.int32).reshape(1, 2, 2, 2, 3, 2).max((3, 5)) + one
     check(model, {"y": want})
+
+
+def test_outputs_of_a_type_that_is_not_said():
+    """They are of the type of what they hold, not its form inside of the network, which is less by 128."""
+    x = np.arange(0, 240, 7, dtype=np.uint8)
+    model = Model()
+    model.node("DequantizeLinear", [model.fed("x", x), model.constant("s", np.float32(0.5))], ["f"])
+    model.node("QuantizeLinear", ["f", "s", model.constant("z", np.uint8(3))], ["y"])
+    file = onnx.load_from_string(model.bytes(y=(np.uint8, [None])))
+    file.graph.output[0].ClearField("type")
+    got = outputs(file.SerializeToString(), model.feed)[0]
+    assert got["y"].dtype == np.uint8
+    np.testing.assert_array_equal(got["y"], np.minimum(x.astype(int) + 3, 255))

@@ -59,7 +59,7 @@ std::vector<ops::Tactic const*> candidates(ir::Node const& node, Options const& 
 {
     std::vector<ops::Tactic const*> list;
     Permissions permits = options.permits;
-    if (node.precision.byUser && node.precision.value == DataType::kFloat)
+    if (node.precision.byUser && isFullFloat(node.precision.value))
         permits.set(Permission::kHalfWeights, false);
     for (ops::Tactic const* t : node.op->tactics(options.backend == ops::Backend::kCuda))
         if (permits.hasAll(t->traits().needs()) && (options.sources & bitOf(t->source())))

@@ -15,7 +15,7 @@ enum class Permission : int
     kInt8,        // INT8 tensors: BuilderFlag::kINT8
     kTf32,        // factors of FP32 products with 10 bits of mantissa, on a GPU: BuilderFlag::kTF32
     kBf16Factors, // with 7 bits, on a CPU: TENSORWRIGHT_CPU_BF16
-    kHalfWeights, // weights of FP32 products in FP16, on a CPU: BuilderFlag::kFP16
+    kHalfWeights, // weights of FP32 products in FP16, on a CPU: BuilderFlag::kFP16; never of layers that ask for FP32
     kSparse,      // products with weights that follow 2:4: BuilderFlag::kSPARSE_WEIGHTS
     kBf16Tensors, // BF16 tensors: TENSORWRIGHT_BF16_TENSORS
     kWinograd,    // sums of transformed elements, unless TENSORWRIGHT_WINOGRAD=0

@@ -237,8 +237,7 @@ bool dequantizedAsNumbers(ImportContext& ctx)
     bool const isFloat = x.isConstant() && isFloating(x.type()); // FLOAT8 and the like
     bool const isKnown = x.isConstant() && ctx.input(1).isConstant() && (zero.isNull() || zero.isConstant());
     bool const isByte = x.type() == DataType::kINT8 || x.integers() == Integers::kUint8;
-    bool const isAsymmetric = isKnown && isByte && !inBlocks && (x.type() != DataType::kINT8 || !isZero(zero)) &&
-                              !(ctx.takesZeroPoints() && lessZeroPoint(ctx, x, zero, axisOf(ctx, x)));
+    bool const isAsymmetric = isKnown && isByte && !inBlocks && (x.type() != DataType::kINT8 || !isZero(zero));
     if (!inBlocks && !isOtherKind(x) && !isFloat && !isAsymmetric) {
         ctx.withValues(0);
         return false;

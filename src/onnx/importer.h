@@ -126,6 +126,8 @@ inline constexpr char const* kMicrosoftQuantizedOps[] = {"QLinearAdd",
                                                          "MatMulIntegerToFloat",
                                                          "DynamicQuantizeMatMul",
                                                          "QAttention"};
+// In a model with such operators: DequantizeLinear of initializers that are INT8 when the zero points are taken off. Asked first.
+bool dequantizedLessZeroPoint(ImportContext& ctx);
 // What the layers on INT8 do not have: blocks, and integers of 2, 4 and 16 bits, as arithmetic; initializers of any type become
 // numbers at once. False: it is none of these.
 bool quantizedAsNumbers(ImportContext& ctx);

@@ -39,7 +39,7 @@ enum class IntegerForm
     kInt32,
     kFloat,      // its layer has no kINT32
     kMoved,      // any form but kUINT8, as long as it is that of all inputs, else kINT32
-    kMovedFloat, // the same, else kFLOAT
+    kMovedFloat, // any form but those of kUINT8 and kINT32, as long as it is that of all inputs, else kFLOAT
     kAny         // the importer asks for what it needs
 };
 IntegerForm formTaken(std::string const& opType);

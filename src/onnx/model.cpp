@@ -174,16 +174,17 @@ void ModelImporter::prepareIntegers(OnnxNode& ctx)
     if (forms.empty())
         return;
     IntegerForm const form = formTaken(ctx.opType());
-    bool const isMoved = form == IntegerForm::kMoved || form == IntegerForm::kMovedFloat;
+    bool const isMoved =
+        form == IntegerForm::kMoved || (form == IntegerForm::kMovedFloat && !forms.contains(DataType::kINT32));
     if (form == IntegerForm::kAny || (isMoved && forms.size() == 1 && !forms.contains(DataType::kUINT8)))
         return;
     for (int i = 0; i < ctx.nbInputs(); ++i) {
         Value const v = ctx.optionalInput(i);
-        if (!v.isTensor() || v.integers() == Integers::kOfType)
+        if (!v.isOneTensor() || v.integers() == Integers::kOfType || (v.isConstant() && v.constant().later))
             continue;
         if (form == IntegerForm::kFloat || form == IntegerForm::kMovedFloat) {
             ctx.replaceInput(i, Value(wholeFloats(ctx, v), v.integers()));
-        } else if (v.type() != DataType::kINT32) {
+        } else if (v.isTensor() && v.type() != DataType::kINT32) {
             ITensor* inside = nullptr; // of loops and conditionals it is made each time
             ITensor*& made = scopes_.size() == 1 ? asInt32_[&v.tensor()] : inside;
             if (!made)
@@ -385,6 +386,10 @@ void ModelImporter::markOutput(std::string const& name, Value const& value, int 
     // UINT8 leaves the network only by the last conversion (from kINT32 or a floating type), and INT8 as INT8.
     DataType const type = tensor->getType();
     Integers const integers = value.integers();
+    if (onnxType == tw_onnx::TensorProto::UNDEFINED) // then it is that of the value
+        onnxType = integers == Integers::kUint8  ? int(tw_onnx::TensorProto::UINT8)
+                   : integers == Integers::kInt8 ? int(tw_onnx::TensorProto::INT8)
+                                                 : onnxType;
     bool const leavesAsUint8 =
         onnxType == tw_onnx::TensorProto::UINT8 &&
         (isFloating(type) || type == DataType::kINT32 || (type == DataType::kINT8 && integers == Integers::kUint8));

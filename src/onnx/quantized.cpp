@@ -215,6 +215,24 @@ bool quantizedWithZeroPoint(ImportContext& ctx)
     return true;
 }
 
+bool dequantizedLessZeroPoint(ImportContext& ctx)
+{
+    bool const isByte = ctx.hasInput(0) && (ctx.input(0).type() == DataType::kINT8 || isUint8(ctx.input(0)));
+    if (!isByte || ctx.attrInt("block_size", 0) != 0 || !isAsymmetric(ctx) || !ctx.input(1).isConstant() ||
+        !isFloating(ctx.input(1).type()))
+        return false;
+    Value const& q = ctx.input(0);
+    int const axis = axisOf(ctx, q);
+    auto const weights = lessZeroPoint(ctx, q, zeroPoint(ctx, 2), axis);
+    if (!weights)
+        return false;
+    Value const scale = standing(ctx, ctx.input(1));
+    Value const floats(ctx.converted(scale.constant(), DataType::kFLOAT));
+    ITensor& w = ctx.asTensor(Value(*weights));
+    ctx.setOutput(0, ctx.cast(dequantize(ctx, w, floats, axis), scale.type()));
+    return true;
+}
+
 bool dequantizedWithZeroPoint(ImportContext& ctx)
 {
     if (!isAsymmetric(ctx))
@@ -224,11 +242,6 @@ bool dequantizedWithZeroPoint(ImportContext& ctx)
     int const axis = axisOf(ctx, t.q);
     DataType const type = t.scale.type();
     ctx.check(isFloating(type), "its scale is " + std::string(typeName(type)) + ", not FLOAT or HALF");
-    if (auto const weights = t.scale.isConstant() ? lessZeroPoint(ctx, t.q, t.zero, axis) : std::nullopt) {
-        Value const scale(ctx.converted(t.scale.constant(), DataType::kFLOAT));
-        ITensor& w = ctx.asTensor(Value(*weights));
-        return ctx.setOutput(0, ctx.cast(dequantize(ctx, w, scale, axis), type)), true;
-    }
     ctx.setOutput(0, ctx.cast(realNumbers(ctx, t, axis), type));
     return true;
 }

@@ -64,6 +64,8 @@ ITensor& scatteredSlices(ImportContext& ctx, ITensor& x, ITensor& indices, ITens
 {
     Dims const d = x.getDimensions(), j = indices.getDimensions();
     int const k = j.nbDims < 1 ? 0 : j.d[j.nbDims - 1];
+    ctx.check(k != -1, "the last dimension of its indices says how many dimensions of the data they name; it must be "
+                       "known when the model is imported");
     if (k < 1 || k > d.nbDims)
         ctx.invalid("the indices have shape " + describe(j) + " for data of shape " + describe(d));
     Sizes tuples = ctx.sizesOf(indices), slices = ctx.sizesOf(x);

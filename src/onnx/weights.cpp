@@ -227,7 +227,7 @@ std::string_view WeightReader::readExternal(TensorProto const& tensor, std::stri
         else if (entry.key() == "offset")
             offset = number();
         else if (entry.key() == "length")
-            length = number();
+            length = number() == 0 ? -1 : number(); // some writers' way to leave it out
     }
     if (location.empty() || location.find('\0') != std::string::npos)
         fail(ErrorCode::kINVALID_VALUE, what + ": external data without a location");

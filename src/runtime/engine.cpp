@@ -169,7 +169,9 @@ Result<std::shared_ptr<Engine>> Engine::load(plan::Contents contents, LoadOption
     e->generation_ = first;
     if (options.log && kernels.replaced > 0 && !e->planned_)
         options.log->warning(
-            "the plan has no choices for this device: plain kernels are used. Build it here for speed.");
+            "the plan was tuned on {} and has no choices for this device, {}: plain kernels, which are "
+            "slow, are used. Build it here for speed.",
+            tunedOn, options.fingerprint);
     if (options.log && kernels.refused > 0 && e->planned_)
         options.log->warning("{}; the verbose log says which. Build it here for speed.", kernels.inOtherPlaces("here"));
     if (options.log && kernels.retargeted > 0)

@@ -58,8 +58,11 @@ bool hasSizes(ops::Problem const& p)
 std::vector<ops::Tactic const*> candidates(ir::Node const& node, Options const& options)
 {
     std::vector<ops::Tactic const*> list;
+    Permissions permits = options.permits;
+    if (node.precision.byUser && isFullFloat(node.precision.value))
+        permits.set(Permission::kHalfWeights, false);
     for (ops::Tactic const* t : node.op->tactics(options.backend == ops::Backend::kCuda))
-        if (options.permits.hasAll(t->traits().needs()) && (options.sources & bitOf(t->source())))
+        if (permits.hasAll(t->traits().needs()) && (options.sources & bitOf(t->source())))
             list.push_back(t);
     for (ops::TacticProvider const* p : options.providers)
         p->tactics(node, options.backend, list);

@@ -188,4 +188,28 @@ TEST_F(Halves, WhatIsNotPermittedIsNotObeyed)
     EXPECT_TRUE(m.oneError("'first' asks for f16, which BuilderFlag::kFP16 does not permit; set that flag"));
 }
 
+// kFP16 lets products keep their weights in FP16, but of layers that are to be in FP32: which kernels were asked is in the report.
+TEST_F(Halves, WeightsOfLayersThatMustBeFloatStay)
+{
+    constexpr int kWidth = 64;
+    weights.resize(kWidth * kWidth, 1.0F / 3);
+    for (bool isFloat : {false, true}) {
+        m.network.reset(m.builder->createNetworkV2(1));
+        ITensor* x = m.input("x", {1, kWidth});
+        ITensor* w = m.network->addConstant(Dims2(kWidth, kWidth), {DataType::kFLOAT, weights.data(), kWidth * kWidth})
+                         ->getOutput(0);
+        auto* product = m.network->addMatrixMultiply(*x, MatrixOperation::kNONE, *w, MatrixOperation::kNONE);
+        if (isFloat)
+            product->setPrecision(DataType::kFLOAT);
+        m.output(product->getOutput(0), "y");
+        m.config->setFlag(BuilderFlag::kFP16);
+        m.config->setProfilingVerbosity(ProfilingVerbosity::kDETAILED);
+        auto const engine = m.engine();
+        ASSERT_TRUE(engine) << m.errors();
+        std::unique_ptr<IEngineInspector> const inspector(engine->createEngineInspector());
+        char const* const report = inspector->getEngineInformation(LayerInformationFormat::kJSON);
+        EXPECT_EQ(contains(report, "f32f16_gemv"), !isFloat) << report;
+    }
+}
+
 } // namespace

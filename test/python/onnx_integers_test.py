@@ -208,3 +208,33 @@ def test_in_loops_and_branches(dtype):
     model.node("If", [model.fed("which", np.array(False))], ["y"], then_branch=yes, else_branch=no)
     trips = [(x + k * step.astype(np.int64)).astype(dtype) for k in range(1, 5)]
     check(model, {"last": trips[-1], "all": np.stack(trips), "y": (x + trips[-1]).astype(dtype)})
+
+
+@pytest.mark.parametrize("dtype", SMALL)
+@pytest.mark.parametrize("source", ["constant", "input", "sum"])
+def test_maxima_of_integers(dtype, source):
+    """Pooling has no layer on INT32, which constants and results of arithmetic are."""
+    x = numbers(np.random.default_rng(2), dtype, (1, 2, 4, 6), 200)
+    model = Model()
+    if source == "sum":
+        model.node("Add", [model.fed("x", x), model.constant("zero", np.zeros(1, dtype))], ["s"])
+    name = {"constant": model.constant, "input": model.fed, "sum": lambda *_: "s"}[source]("x", x)
+    model.node("MaxPool", [name], ["p"], kernel_shape=[2, 2], strides=[2, 2])
+    model.node("Cast", ["p"], ["i"], to=TensorProto.INT32)
+    one = np.int32(1)
+    model.node("Add", ["i", model.fed("one", np.array([one]))], ["y"])
+    want = x.astype(np.int32).reshape(1, 2, 2, 2, 3, 2).max((3, 5)) + one
+    check(model, {"y": want})
+
+
+def test_outputs_of_a_type_that_is_not_said():
+    """They are of the type of what they hold, not its form inside of the network, which is less by 128."""
+    x = np.arange(0, 240, 7, dtype=np.uint8)
+    model = Model()
+    model.node("DequantizeLinear", [model.fed("x", x), model.constant("s", np.float32(0.5))], ["f"])
+    model.node("QuantizeLinear", ["f", "s", model.constant("z", np.uint8(3))], ["y"])
+    file = onnx.load_from_string(model.bytes(y=(np.uint8, [None])))
+    file.graph.output[0].ClearField("type")
+    got = outputs(file.SerializeToString(), model.feed)[0]
+    assert got["y"].dtype == np.uint8
+    np.testing.assert_array_equal(got["y"], np.minimum(x.astype(int) + 3, 255))

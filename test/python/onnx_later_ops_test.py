@@ -140,6 +140,14 @@ def test_resize_antialias(mode, seed):
     resize(r, mode, **attributes)
 
 
+def test_resize_antialias_computes_sizes_in_floats():
+    """5 times 2.6 is 13 there, and less than that in doubles."""
+    model = Model(19)
+    inputs = [model.fed("x", randn(np.random.default_rng(3), 1, 2, 5, 4)), "", model.constant("s", np.array([1, 1, 2.6, 1.5], np.float32))]
+    model.node("Resize", inputs, ["y"], mode="linear", antialias=1)
+    agree(model, want=model.answer(model.bytes(y=(np.float32, [1, 2, 13, 6])))["y"], rank=4, tolerance=1e-4)
+
+
 @pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 @pytest.mark.parametrize("sizes", [[5, 9], [12, 12], [3, 20]])

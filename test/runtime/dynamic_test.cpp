@@ -185,17 +185,48 @@ TEST(Dynamic, ShapeTensorInput)
     }
 }
 
+struct Warnings final : Log
+{
+    std::string text, details;
+    void write(Severity severity, std::string const& message) override
+    {
+        (severity == Severity::kWarning ? text : details) += message + "\n";
+    }
+};
+
+// A plan for a device of another kind: the sentence names both, and the cure.
+TEST(Plans, OfAnotherKindOfDevice)
+{
+    Warnings log;
+    GraphMaker m;
+    m.output(activation(m, m.input("x", ir::shapeOf({3, 5})), "tanh", Kind::kTanh), "y");
+    EngineUnderTest e;
+    e.imported = m.take();
+    auto built = buildContents(*e.imported, {{}});
+    ASSERT_TRUE(built.ok()) << built.error().message;
+    auto gpu = testGpu();
+    ASSERT_TRUE(gpu.ok());
+    built->targets.at(0).backend = *gpu ? "cpu" : "cuda";
+    built->targets.at(0).fingerprint = "a device that is far away";
+    runtime::LoadOptions options;
+    options.fingerprint = "the device at hand";
+    options.log = &log;
+    options.cuda = *gpu;
+    auto loaded = runtime::Engine::load(std::move(*built), options);
+    ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+    EXPECT_EQ(log.text,
+              "the plan was tuned on a device that is far away and has no choices for this device, the device at "
+              "hand: plain kernels, which are slow, are used. Build it here for speed.\n");
+    e.engine = *loaded;
+    runtime::Context context(e.engine);
+    context.setProfile(0);
+    checkRun(e, context, randomInputs(*e.imported));
+}
+
 // A plan from another machine: who runs it is told that it is slow, and why.
 TEST(Plans, KernelsThatCannotRunHereAreCounted)
 {
-    struct Warnings final : Log
-    {
-        std::string text, details;
-        void write(Severity severity, std::string const& message) override
-        {
-            (severity == Severity::kWarning ? text : details) += message + "\n";
-        }
-    } log;
+    Warnings log;
     GraphMaker m;
     ir::Value* y = activation(m, m.input("x", ir::shapeOf({3, 5})), "tanh", Kind::kTanh);
     y = m.add(ops::matrix_multiply::def(), ops::matrix_multiply::Attrs(), {y, m.constant("w", {5, 4})}, "product");

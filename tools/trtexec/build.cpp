@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "build.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include <fmt/core.h>
 
 #include "calibration.h"
@@ -15,7 +18,8 @@ namespace tw::trtexec {
 
 namespace {
 
-// The shared timing cache file: read before the build, merged with what others wrote meanwhile after it.
+// The shared timing cache file: read before the build, merged with what others wrote meanwhile after it. A cache that is damaged
+// or of another version is replaced; a file that holds something else, perhaps by a slip of the name, stays as it is.
 class TimingCacheFile
 {
 public:
@@ -27,12 +31,18 @@ public:
             FileLock const lock(path_);
             bytes = readIfThere();
         }
-        cache_.reset(config.createTimingCache(bytes.data(), bytes.size()));
-        if (!cache_ && !bytes.empty()) {
+        isOther_ = isOther(bytes);
+        if (isOther_)
+            log.warning("'" + path +
+                        "' holds no timing cache of this library: the build does without, and the file stays as it is; "
+                        "remove it or give another name to have a cache there");
+        bool const isRead = !bytes.empty() && !isOther_;
+        cache_.reset(isRead ? config.createTimingCache(bytes.data(), bytes.size()) : emptyCache());
+        if (!cache_) {
             log.warning("Timing cache '" + path + "' cannot be used; starting with an empty one");
-            cache_.reset(config.createTimingCache(nullptr, 0));
+            cache_.reset(emptyCache());
             refused_ = std::move(bytes);
-        } else if (cache_ && !bytes.empty()) {
+        } else if (isRead) {
             log.info(fmt::format("Loaded {} bytes of timing cache from {}", bytes.size(), path));
         }
         if (!cache_ || !config.setTimingCache(*cache_, false))
@@ -41,6 +51,8 @@ public:
 
     void save()
     {
+        if (isOther_)
+            return;
         nvinfer1::ITimingCache const* after = config_.getTimingCache();
         if (!after)
             throw Failure("--timingCacheFile: the builder has no timing cache after the build");
@@ -48,9 +60,13 @@ public:
         std::vector<std::byte> bytes = readIfThere();
         if (bytes == refused_) // said once is enough
             bytes.clear();
+        if (isOther(bytes)) {
+            log_.warning("'" + path_ + "' holds no timing cache any more: the file stays as it is");
+            return;
+        }
         std::unique_ptr<nvinfer1::ITimingCache> merged(config_.createTimingCache(bytes.data(), bytes.size()));
         if (!merged)
-            merged.reset(config_.createTimingCache(nullptr, 0));
+            merged.reset(emptyCache());
         if (!merged || !merged->combine(*after, false))
             throw Failure("--timingCacheFile: the caches cannot be merged");
         auto const text = required(merged->serialize(), "Serializing the timing cache");
@@ -64,11 +80,25 @@ private:
         return resolveOutput(path_).exists ? readFile(path_) : std::vector<std::byte>(); // devices hold no cache
     }
 
+    nvinfer1::ITimingCache* emptyCache() const { return config_.createTimingCache(nullptr, 0); }
+
+    // Whether a file of these bytes is something else than a cache: caches begin as an empty one does.
+    bool isOther(std::vector<std::byte> const& bytes) const
+    {
+        std::unique_ptr<nvinfer1::ITimingCache> const cache(emptyCache());
+        auto const empty = required(cache ? cache->serialize() : nullptr, "Serializing the timing cache");
+        size_t const beginning = std::min({kBeginning, bytes.size(), empty->size()});
+        return beginning > 0 && std::memcmp(bytes.data(), empty->data(), beginning) != 0;
+    }
+
+    static constexpr size_t kBeginning = 8; // bytes that say what a file is
+
     Log& log_;
     nvinfer1::IBuilderConfig& config_;
     std::string path_;
     std::unique_ptr<nvinfer1::ITimingCache> cache_;
-    std::vector<std::byte> refused_; // what the file held, where that was no cache
+    std::vector<std::byte> refused_; // what the file held, where that was a damaged cache
+    bool isOther_ = false;
 };
 
 std::string gib(uint64_t bytes)

@@ -60,7 +60,7 @@ Result<void> checkPrecisions(NetworkObject const& n, BuilderConfigObject const& 
                 "rounded to it, which takes more time, not less",
                 asking);
         else
-            log.warning("FP16 may be used, but this device has no kernels for that yet: the engine runs in {}",
+            log.warning("FP16: this device computes in {}; weights of products of few rows may be kept in FP16",
                         int8 ? "INT8 and FP32" : "FP32");
     }
     for (auto const& t : n.inputs) {

@@ -38,12 +38,25 @@ int64_t positionStride(int64_t elements, int64_t elementBytes)
     return (lines + (lines % 2 == 0)) * kCacheLine / elementBytes;
 }
 
+// What a thread holds of a block of so many tiles: V, M, and the sums of one tile.
+struct Scratch
+{
+    int64_t vPosition = 0, mPosition = 0; // elements
+    int64_t vBytes = 0, mBytes = 0, sumBytes = 0;
+
+    // Channels and columns as rows of V and M have them.
+    Scratch(int64_t tiles, int64_t channels, int64_t columns)
+        : vPosition(positionStride(tiles * channels, 2)), mPosition(positionStride(tiles * columns, 4)),
+          vBytes(kPositions * vPosition * 2), mBytes(kPositions * mPosition * 4),
+          sumBytes(roundUp(4 * columns * 4, kCacheLine))
+    {}
+    int64_t bytes() const { return vBytes + mBytes + sumBytes; }
+};
+
 struct Layout
 {
     int64_t tilesY = 0, tilesX = 0, tiles = 0, blocks = 0, blockTiles = 0;
-    int64_t channels = 0, columns = 0;    // rounded up, of rows of V and M
-    int64_t vPosition = 0, mPosition = 0; // elements
-    int64_t vBytes = 0, mBytes = 0, sumBytes = 0;
+    int64_t channels = 0, columns = 0; // rounded up, of rows of V and M
 
     Layout(Geometry const& g, int64_t most, int64_t threads)
         : tilesY(divideUp(g.out[1], 2)), tilesX(divideUp(g.out[2], 2)), tiles(g.batch * tilesY * tilesX),
@@ -53,22 +66,20 @@ struct Layout
             return;
         blocks = std::min(roundUp(divideUp(tiles, most), threads), tiles);
         blockTiles = divideUp(tiles, blocks);
-        vPosition = positionStride(blockTiles * channels, 2);
-        mPosition = positionStride(blockTiles * columns, 4);
-        vBytes = kPositions * vPosition * 2;
-        mBytes = kPositions * mPosition * 4;
-        sumBytes = roundUp(4 * columns * 4, kCacheLine);
     }
     int64_t begin(int64_t block) const { return block * tiles / blocks; }
-    int64_t workerBytes() const { return vBytes + mBytes + sumBytes; }
+    Scratch scratch(int64_t ofTiles) const { return {ofTiles, channels, columns}; }
 };
 
 struct Int8WinogradPrepared final : Prepared
 {
-    Int8WinogradPrepared(Geometry const& geometry, Layout const& l) : g(geometry), layout(l) {}
+    Int8WinogradPrepared(Geometry const& geometry, Layout const& l)
+        : g(geometry), layout(l), scratch(l.scratch(l.blockTiles))
+    {}
 
     Geometry g;
     Layout layout;
+    Scratch scratch;
     int64_t xPixel = 0, yPixel = 0, residualPixel = 0; // bytes
     std::vector<GemmKernel> products;                  // by rows
     GemmKernel end, lastEnd;                           // of kEnd columns, of the others
@@ -112,10 +123,7 @@ public:
         Geometry const g = convolutionGeometry(node_, in[0].dims, in[1].dims, out[0].dims);
         Layout const l(g, most_, threads_);
         // Fewer pixels may make larger blocks.
-        int64_t const tiles = std::min(most_, std::max<int64_t>(l.tiles, 1));
-        return threads_ *
-               (kPositions * (positionStride(tiles * l.channels, 2) * 2 + positionStride(tiles * l.columns, 4) * 4) +
-                roundUp(16 * l.columns, kCacheLine));
+        return threads_ * l.scratch(std::min(most_, std::max<int64_t>(l.tiles, 1))).bytes();
     }
 
     Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
@@ -153,16 +161,16 @@ public:
         if (l.tiles == 0)
             return {};
         args.workers->run(l.blocks, [&](int64_t block, int worker) {
-            char* const scratch = static_cast<char*>(args.workspace) + worker * l.workerBytes();
+            char* const scratch = static_cast<char*>(args.workspace) + worker * p.scratch.bytes();
             auto* const v = reinterpret_cast<int16_t*>(scratch);
-            auto* const m = reinterpret_cast<int32_t*>(scratch + l.vBytes);
-            auto* const sums = reinterpret_cast<int32_t*>(scratch + l.vBytes + l.mBytes);
+            auto* const m = reinterpret_cast<int32_t*>(scratch + p.scratch.vBytes);
+            auto* const sums = reinterpret_cast<int32_t*>(scratch + p.scratch.vBytes + p.scratch.mBytes);
             int64_t const begin = l.begin(block), end = l.begin(block + 1);
             for (int64_t t = begin; t < end; ++t)
                 readTile(p, args, t, v + (t - begin) * l.channels);
             multiply(p, v, m, end - begin);
             for (int64_t t = begin; t < end; ++t) {
-                avx2::wordTileOutput(m + (t - begin) * l.columns, l.mPosition, roundUp(filters_, kWidth), sums,
+                avx2::wordTileOutput(m + (t - begin) * l.columns, p.scratch.mPosition, roundUp(filters_, kWidth), sums,
                                      l.columns);
                 writeTile(p, args, t, sums);
             }
@@ -213,7 +221,7 @@ private:
                 bool const isInside = h >= 0 && h < g.in[1] && w >= 0 && w < g.in[2];
                 pixels[4 * i + j] = isInside ? x + (h * g.in[2] + w) * p.xPixel : p.zeros.data();
             }
-        avx2::wordTileInput(pixels, p.layout.channels, v, p.layout.vPosition);
+        avx2::wordTileInput(pixels, p.layout.channels, v, p.scratch.vPosition);
     }
 
     void multiply(Int8WinogradPrepared const& p, int16_t const* v, int32_t* m, int64_t tiles) const
@@ -231,9 +239,9 @@ private:
                 a.b = packed_->data() + panelAt(position, panel);
                 for (int64_t row = 0; row < tiles;) {
                     int64_t const rows = std::min<int64_t>(int64_t(p.products.size()) - 1, tiles - row);
-                    void const* const from = v + position * l.vPosition + row * l.channels;
+                    void const* const from = v + position * p.scratch.vPosition + row * l.channels;
                     a.a = &from;
-                    a.c = m + position * l.mPosition + row * l.columns + panel * kPanel;
+                    a.c = m + position * p.scratch.mPosition + row * l.columns + panel * kPanel;
                     p.products[size_t(rows)](a);
                     row += rows;
                 }

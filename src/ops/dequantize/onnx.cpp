@@ -34,7 +34,7 @@ void importBias(ImportContext& ctx, Constant const& x)
 
 void importDequantizeLinear(ImportContext& ctx)
 {
-    if (dequantizedAsNumbers(ctx) || dequantizedWithZeroPoint(ctx))
+    if (dequantizedLessZeroPoint(ctx) || dequantizedAsNumbers(ctx) || dequantizedWithZeroPoint(ctx))
         return;
     Value const& x = ctx.input(0);
     ctx.check(x.type() != DataType::kUINT8 && !(x.isConstant() && x.constant().integers == Integers::kUint8),

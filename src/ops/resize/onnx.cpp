@@ -245,7 +245,9 @@ std::vector<ResampledAxis> resampledAxes(ImportContext& ctx, ITensor& x, Resampl
                         a.axis, describe(d)));
         ctx.check(given[i] > 0 && given[i] <= INT32_MAX, fmt::format("one of the {} is {}", kWhat, given[i]));
         a.scale = scaled ? given[i] : given[i] / double(a.in);
-        a.out = int64_t(scaled ? std::min(std::floor(double(a.in) * given[i]), double(INT32_MAX)) : given[i]);
+        // In floats, as the layer and the shapes of ONNX are: 5 times 2.6 is 13.
+        double const size = scaled ? double(std::floor(float(a.in) * float(given[i]))) : given[i];
+        a.out = int64_t(std::min(size, double(INT32_MAX)));
         list.push_back(a);
     }
     if (policy == "stretch" || scaled || list.empty())

@@ -38,6 +38,7 @@ using ops::matrix_multiply::MatrixOperation;
 constexpr int kDepth = 64;         // of movements that are looked through
 constexpr double kRounding = 1e-4; // of a zero point, which is a whole number of steps
 constexpr double kSteps = 255;     // of INT8
+constexpr size_t kMoved = 5; // nodes that a sweep goes back by behind a rewrite, which takes out some in front of it
 
 // x + by, of x's shape.
 struct Raised
@@ -82,11 +83,9 @@ public:
     Result<bool> run()
     {
         bool changed = false;
-        for (size_t i = 0; i < g_.nodes.size(); ++i) {
-            TW_ASSIGN(bool const isOne, rewrite(*g_.nodes[i]));
-            changed = changed || isOne;
-            if (isOne)
-                i = size_t(-1); // nodes went, and what reads the new ones may follow
+        for (bool again = true; again;) {
+            TW_SET(again, sweep());
+            changed = changed || again;
         }
         if (changed)
             g_.eraseUnusedValues();
@@ -94,6 +93,19 @@ public:
     }
 
 private:
+    // From front to back, since what reads a new sum stands behind it.
+    Result<bool> sweep()
+    {
+        bool changed = false;
+        for (size_t i = 0; i < g_.nodes.size(); ++i) {
+            TW_ASSIGN(bool const isOne, rewrite(*g_.nodes[i]));
+            changed = changed || isOne;
+            if (isOne)
+                i -= std::min(i, kMoved);
+        }
+        return changed;
+    }
+
     // A sum with a number; what it is of, is asked by isOfIntegers().
     std::optional<Raised> sumOf(ir::Value const* v) const
     {

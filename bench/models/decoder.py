@@ -44,6 +44,10 @@ SHAPES = {
     "llama3.2_1b": Shape(16, 2048, 32, 8, 8192, 128256),
     "smollm2_135m": Shape(30, 576, 9, 3, 1536, 49152),
     "gemma_like": Shape(6, 1024, 4, 1, 4096, 256000),  # heads of 256, one of keys, many tokens
+    # A few layers of others.
+    "qwen_few": Shape(6, 896, 14, 2, 4864, 151936, bias=True),
+    "phi_few": Shape(4, 2048, 32, 32, 8192, 51200, bias=True),
+    "gemma_few": Shape(3, 1024, 4, 1, 4096, 256000),
     "small": Shape(4, 256, 8, 4, 768, 8192),
     "tiny": Shape(2, 64, 4, 2, 96, 211, bias=True),
     "tiny_gpt2": Shape(2, 64, 4, 4, 128, 97, positions=256, bias=True),

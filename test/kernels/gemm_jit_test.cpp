@@ -80,16 +80,29 @@ void runProduct(GemmJitOptions const& o, int64_t m, int64_t n, int64_t k, bool t
     random(b);
     random(bias);
     random(residual);
+    kernels::CastKernels const& casts = kernels::castsOf(o.isa);
+    auto const narrow = o.bfloat16 ? casts.floatToBfloat16 : casts.floatToHalf;
+    bool const isNarrow = o.b == GemmJitOptions::kNarrowBefore;
+    if (isNarrow) { // numbers of 16 bits
+        std::vector<uint16_t> bits(b.size());
+        narrow(b.data(), bits.data(), int64_t(b.size()));
+        (o.bfloat16 ? casts.bfloat16ToFloat : casts.halfToFloat)(bits.data(), b.data(), int64_t(b.size()));
+    }
     GemmShape const s{m, n, k, transposeA ? 1 : k, transposeA ? m : 1, transposeB ? 1 : n, transposeB ? k : 1};
     std::vector<GemmOffsets> offsets{{0, 0}, {m * k, k * n}};
     GuardedFloats packed(kProducts * GemmJit::packedFloats(o, n, k), 0);
     float const* from = b.data();
-    if (o.b == GemmJitOptions::kPackedBefore) {
+    std::vector<uint16_t> bits(size_t(kProducts * GemmJit::packedFloats(o, n, k)) + 1);
+    if (o.b == GemmJitOptions::kPackedBefore || isNarrow) {
         for (int64_t i = 0; i < kProducts; ++i)
             GemmJit::packB(o, s, b.data() + i * k * n, packed.data + i * GemmJit::packedFloats(o, n, k));
         offsets[1].b = GemmJit::packedFloats(o, n, k);
         from = packed.data;
         ASSERT_TRUE(packed.intact());
+        if (isNarrow) {
+            narrow(packed.data, bits.data(), int64_t(bits.size()) - 1);
+            from = reinterpret_cast<float const*>(bits.data());
+        }
     }
     auto gemm = GemmJit::make(o, s, offsets);
     ASSERT_TRUE(gemm.ok()) << gemm.error().message;
@@ -137,7 +150,8 @@ TEST(GemmJit, agreesWithSumsInDouble)
             GemmJitOptions o;
             o.isa = isa;
             o.vectors = int(pick(1, 4));
-            o.b = GemmJitOptions::B(pick(0, 2));
+            o.b = GemmJitOptions::B(pick(GemmJitOptions::kPackedBefore, GemmJitOptions::kDirect));
+            o.bfloat16 = trial % 2;
             o.packA = pick(0, 1);
             o.l2Bytes = trial % 3 ? 1 << 20 : 24 << 10;
             o.threads = int(pick(1, 3));

@@ -236,7 +236,7 @@ class Answer:
     def __init__(self, generator: Generator, asked: Asked):
         self.generator, self.asked = generator, asked
         self.choices = [Choice(i) for i in range(len(asked.prompts) * asked.tried)]
-        self._texts = [TokenTexts(generator.tokenizer, self._last(c), len(self._echo(c))) for c in self.choices]
+        self._texts = [] if asked.top is None else [TokenTexts(generator.tokenizer, self._last(c), len(self._echo(c))) for c in self.choices]
 
     def _last(self, choice: Choice) -> int | None:
         """The token that an answer is behind; that of an encoder is no part of it."""

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "families/elementwise/jit_end.h"
 #include "families/gemm/tactics.h"
@@ -119,6 +120,15 @@ public:
         return {};
     }
 
+    Result<void> packNarrow(Blob const& b, kernels::jit::GemvWeights weights, Geometry const& g,
+                            PackedConstants& packed)
+    {
+        options_.b = GemmJitOptions::kNarrowBefore;
+        options_.bfloat16 = weights == kernels::jit::GemvWeights::kBfloat16;
+        TW_ASSIGN(packed_, ops::packNarrow(options_, weights, g, b, packed));
+        return {};
+    }
+
     // Of a gated product.
     Result<void> packBias(Blob const& bias, int64_t n)
     {
@@ -129,10 +139,7 @@ public:
         return {};
     }
 
-    bool readsConstant(size_t i) const override
-    {
-        return i == 1 ? options_.b != GemmJitOptions::kPackedBefore : i != 2 || !options_.gated;
-    }
+    bool readsConstant(size_t i) const override { return i == 1 ? !packed_ : i != 2 || !options_.gated; }
 
     int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override
     {
@@ -172,9 +179,8 @@ private:
     device::PackedFloats packedBias_;
 };
 
-Support supports(CpuTactic const& t, Problem const& p)
+Support supportsWith(CpuTactic const& t, Problem const& p, Factors factors)
 {
-    auto const factors = t.variant<Factors>();
     TW_SUPPORTS(supportsProducts(p));
     TW_SUPPORTS(supportsFactors(*p.target.cpu, t.isa(), factors));
     if (isPairs(factors) && jumps(jitEnd(p.node->attrsAs<matrix_multiply::Attrs>().epilogue)))
@@ -191,6 +197,11 @@ Support supports(CpuTactic const& t, Problem const& p)
     if (matrix_multiply::isGated(*p.node) && p.inputs.size() > 2 && p.inputs[2].present && !p.inputs[2].constant)
         return Support::no("columns that are gated by others have a bias that is not known");
     return Support::yes();
+}
+
+Support supports(CpuTactic const& t, Problem const& p)
+{
+    return supportsWith(t, p, t.variant<Factors>());
 }
 
 std::vector<Config> configs(CpuTactic const& t, Problem const& p)
@@ -219,9 +230,8 @@ std::vector<Config> configs(CpuTactic const& t, Problem const& p)
     return list;
 }
 
-double estimate(CpuTactic const& t, Problem const& p, Config const& config)
+double estimateWith(CpuTactic const& t, Problem const& p, Config const& config, Factors factors)
 {
-    auto const factors = t.variant<Factors>();
     Geometry const g = mergedGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims);
     double const vectors = double(config[0]), most = kernels::jit::gemmMaxRows(t.isa(), int(config[0]), factors);
     double const tiles = std::max(std::ceil(double(g.m) / most), 1.), rows = double(g.m) / tiles;
@@ -242,11 +252,16 @@ double estimate(CpuTactic const& t, Problem const& p, Config const& config)
     return double(g.batch.volume()) * tiles * panels * (step * double(g.k) / 3000. + 0.02) / std::max(p.threads, 1);
 }
 
-GemmJitOptions optionsOf(CpuTactic const& t, Problem const& p, Config const& config)
+double estimate(CpuTactic const& t, Problem const& p, Config const& config)
+{
+    return estimateWith(t, p, config, t.variant<Factors>());
+}
+
+GemmJitOptions optionsOf(CpuTactic const& t, Problem const& p, Config const& config, Factors factors)
 {
     GemmJitOptions o;
     o.isa = t.isa();
-    o.factors = t.variant<Factors>();
+    o.factors = factors;
     o.vectors = int(config[0]);
     o.l2Bytes = p.target.cpu->l2Bytes;
     o.threads = std::max(p.threads, 1);
@@ -258,14 +273,16 @@ JitEnd endOf(CpuTactic const& t, Problem const& p, Geometry const& whole)
     return {p, p.node->attrsAs<matrix_multiply::Attrs>().epilogue, double(whole.k), t.isa()};
 }
 
-CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& config, PackedConstants& packed)
+// narrow: as which b is kept.
+CpuFunctions::Loaded loadWith(CpuTactic const& t, Problem const& p, Config const& config, Factors factors,
+                              std::optional<kernels::jit::GemvWeights> narrow, PackedConstants& packed)
 {
     bool const gated = matrix_multiply::isGated(*p.node);
     if (config.size() != 1 || config[0] < 1 || config[0] > 4 || (gated && config[0] % 2 != 0))
         return t.wrongConfig("{1..4}");
     Geometry const g = mergedGeometry(*p.node, p.inputs[0].dims, p.inputs[1].dims);
     Geometry const whole = matrix_multiply::geometryOf(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
-    GemmJitOptions o = optionsOf(t, p, config);
+    GemmJitOptions o = optionsOf(t, p, config, factors);
     o.bias = p.inputs.size() > 2 && p.inputs[2].present;
     o.residual = p.inputs.size() > 3 && p.inputs[3].present;
     o.gated = gated;
@@ -280,10 +297,54 @@ CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& co
     o.b = contiguous ? GemmJitOptions::kDirect : GemmJitOptions::kPacked;
     auto kernel = std::make_unique<GemmKernel>(*p.node, o, endOf(t, p, whole));
     if (Blob const* b = p.inputs[1].constant)
-        TW_TRY(kernel->pack(*b, g, packed));
+        TW_TRY(narrow ? kernel->packNarrow(*b, *narrow, g, packed) : kernel->pack(*b, g, packed));
     if (o.gated && o.bias)
         TW_TRY(kernel->packBias(*p.inputs[2].constant, g.n));
     return std::unique_ptr<Kernel>(std::move(kernel));
+}
+
+CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& config, PackedConstants& packed)
+{
+    return loadWith(t, p, config, t.variant<Factors>(), std::nullopt, packed);
+}
+
+Support supportsOrKept(CpuTactic const& t, Problem const& p)
+{
+    TW_SUPPORTS(supports(t, p));
+    return supportsKept(t, p, kernels::jit::GemvWeights::kFloat);
+}
+
+// --- of weights in 16 bits ---
+
+Support supportsNarrow(CpuTactic const& t, Problem const& p)
+{
+    auto const weights = t.variant<kernels::jit::GemvWeights>();
+    TW_SUPPORTS(supportsWith(t, p, Factors::kFloat));
+    if (!p.target.cpu->f16c)
+        return Support::no("needs a CPU with F16C");
+    if (!p.inputs[1].constant)
+        return Support::no("keeps input 1 in 16 bits, but it is not known when the engine is loaded");
+    return isHeldBy(*p.inputs[1].constant, t.isa(), weights)
+               ? supportsKept(t, p, weights)
+               : Support::no(weights == kernels::jit::GemvWeights::kHalf ? "its weights are no numbers of FP16"
+                                                                         : "its weights are no numbers of BF16");
+}
+
+// The panels of few rows (gemv_tactic.cpp).
+std::vector<Config> configsNarrow(CpuTactic const& t, Problem const& p)
+{
+    Geometry const g = mergedGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
+    return {{matrix_multiply::isGated(*p.node) || g.n > kernels::jit::vectorWidth(t.isa()) ? 2 : 1}};
+}
+
+double estimateNarrow(CpuTactic const& t, Problem const& p, Config const& config)
+{
+    return estimateWith(t, p, config, Factors::kFloat);
+}
+
+CpuFunctions::Loaded loadNarrow(CpuTactic const& t, Problem const& p, Config const& config, PackedConstants& packed)
+{
+    return loadWith(t, p, config, Factors::kFloat, t.variant<kernels::jit::GemvWeights>(), packed);
 }
 
 // --- of i8 ---
@@ -364,7 +425,7 @@ CpuFunctions::Loaded loadBytes(CpuTactic const& t, Problem const& p, Config cons
 {
     if (config.size() != 2 || config[0] < 1 || config[0] > 4 || config[1] < 0 || config[1] > 1)
         return t.wrongConfig("{1..4, 0..1}");
-    GemmJitOptions o = optionsOf(t, p, config);
+    GemmJitOptions o = optionsOf(t, p, config, t.variant<Factors>());
     Geometry const whole = mergedGeometry(*p.node, p.inputs[0].maxDims, p.inputs[1].maxDims);
     o.packA = config[1] != 0 || !hasContiguousRows(whole);
     JitEnd const end = endOf(t, p, whole);
@@ -381,6 +442,12 @@ CpuFunctions::Loaded loadBytes(CpuTactic const& t, Problem const& p, Config cons
 
 constexpr CpuFunctions kGemm{
     .supports = gemm::supports, .configs = gemm::configs, .estimate = gemm::estimate, .load = gemm::load};
+constexpr CpuFunctions kFloatGemm{
+    .supports = gemm::supportsOrKept, .configs = gemm::configs, .estimate = gemm::estimate, .load = gemm::load};
+constexpr CpuFunctions kNarrowGemm{.supports = gemm::supportsNarrow,
+                                   .configs = gemm::configsNarrow,
+                                   .estimate = gemm::estimateNarrow,
+                                   .load = gemm::loadNarrow};
 constexpr CpuFunctions kInt8Gemm{gemm::supportsBytes, nullptr, gemm::configsOfBytes, gemm::estimateBytes,
                                  gemm::loadBytes};
 

@@ -12,15 +12,15 @@
 
 namespace tw::ops {
 
-namespace gemv {
-namespace {
-
 using kernels::GemmJitOptions;
 using kernels::GemvJit;
 using kernels::GemvJitOptions;
 using kernels::jit::GemvWeights;
 using kernels::jit::Isa;
 using matrix_multiply::Geometry;
+
+namespace gemv {
+namespace {
 
 constexpr int64_t kMostVectors = 8;
 
@@ -63,7 +63,9 @@ Support fitHalf(Blob const& weights)
     return Support::yes();
 }
 
-// Weights that a network had in 16 bits are the same floats again after they have been made such.
+} // namespace
+} // namespace gemv
+
 bool isHeldBy(Blob const& weights, Isa isa, GemvWeights type)
 {
     constexpr int64_t kBlock = 4096;
@@ -85,13 +87,33 @@ bool isHeldBy(Blob const& weights, Isa isa, GemvWeights type)
     return true;
 }
 
-Support fitNarrow(CpuTactic const& t, Blob const& weights)
+Support supportsKept(CpuTactic const& t, Problem const& p, GemvWeights as)
 {
+    constexpr int64_t kSmall = 256 << 10; // bytes, of floats, that may be kept in several ways
+    Blob const* const b = p.inputs[1].constant;
+    if (!b || int64_t(b->sizeBytes()) < kSmall || !p.target.cpu->f16c)
+        return Support::yes();
+    if (as != GemvWeights::kFloat)
+        return t.isa() == Isa::kAvx2 && kernels::jit::isaOf(*p.target.cpu) == Isa::kAvx512
+                   ? Support::no("large weights of 16 bits are kept in panels of AVX-512 here, once")
+                   : Support::yes();
+    for (auto weights : {GemvWeights::kHalf, GemvWeights::kBfloat16})
+        if (isHeldBy(*b, t.isa(), weights))
+            return Support::no("its weights are numbers of 16 bits, as which they are kept");
+    return Support::yes();
+}
+
+namespace gemv {
+namespace {
+
+Support fitNarrow(CpuTactic const& t, Problem const& p)
+{
+    Blob const& weights = *p.inputs[1].constant;
     auto const type = t.variant<GemvWeights>();
     if (t.traits().rounding != Rounding::kPlain)
         return type == GemvWeights::kHalf ? fitHalf(weights) : Support::yes();
     return isHeldBy(weights, t.isa(), type)
-               ? Support::yes()
+               ? supportsKept(t, p, type)
                : Support::no(type == GemvWeights::kHalf ? "its weights are no numbers of FP16"
                                                         : "its weights are no numbers of BF16");
 }
@@ -104,27 +126,33 @@ GemmJitOptions layoutOf(GemvJitOptions const& options)
     return o;
 }
 
-// The panels of packMatrices() in 16 bits.
-Result<PackedMatricesPtr> packNarrow(GemvJitOptions const& options, Problem const& p, Geometry const& g,
-                                     PackedConstants& packed)
+} // namespace
+} // namespace gemv
+
+Result<PackedMatricesPtr> packNarrow(GemmJitOptions const& options, GemvWeights weights, Geometry const& g,
+                                     Blob const& b, PackedConstants& packed)
 {
-    Blob const& b = *p.inputs[1].constant;
-    Recipe const recipe{"panels of matrices in 16 bits",
-                        {int64_t(options.isa), options.vectors, g.n, g.k, g.bRow, g.bColumn, int64_t(options.weights)}};
+    Recipe const recipe{
+        "panels of matrices in 16 bits",
+        {int64_t(options.isa), options.vectors, g.n, g.k, g.bRow, g.bColumn, options.gated, int64_t(weights)}};
     return packed.get<PackedMatrices>(b, recipe, [&]() -> Result<PackedMatrices> {
         PackedConstants alone;
-        TW_ASSIGN(PackedMatricesPtr const wide, packMatrices(layoutOf(options), g, b, alone));
+        TW_ASSIGN(PackedMatricesPtr const wide, packMatrices(options, g, b, alone));
         int64_t const matrix = g.k * g.n, count = matrix > 0 ? int64_t(b.sizeBytes()) / 4 / matrix : 0;
         PackedMatrices made;
         made.each = wide->each;
         made.floats = device::PackedFloats((count * made.each + 1) / 2);
         if (!made.floats.data())
             return failedAllocation("no memory for {} bytes of packed weights", count * made.each * 2);
-        GemvJit::narrow(options, wide->floats.data(), count * made.each,
-                        reinterpret_cast<uint16_t*>(made.floats.data()));
+        kernels::CastKernels const& casts = kernels::castsOf(options.isa);
+        (weights == GemvWeights::kHalf ? casts.floatToHalf : casts.floatToBfloat16)(
+            wide->floats.data(), reinterpret_cast<uint16_t*>(made.floats.data()), count * made.each);
         return made;
     });
 }
+
+namespace gemv {
+namespace {
 
 struct GemvPrepared final : Prepared
 {
@@ -171,7 +199,7 @@ Support supports(CpuTactic const& t, Problem const& p)
     TW_SUPPORTS(supportsProducts(p));
     if (matrix_multiply::isGated(*p.node))
         return Support::no("does not gate columns");
-    if (weights != GemvWeights::kFloat && jumps(jitEnd(p.node->attrsAs<matrix_multiply::Attrs>().epilogue)))
+    if (t.traits().rounding != Rounding::kPlain && jumps(jitEnd(p.node->attrsAs<matrix_multiply::Attrs>().epilogue)))
         return Support::no(kJumps);
     if (weights != GemvWeights::kFloat && !p.inputs[1].constant)
         return Support::no("rounds input 1 when the engine is loaded, but it is not known then");
@@ -187,7 +215,7 @@ Support supports(CpuTactic const& t, Problem const& p)
     if (!p.inputs[1].constant && g.bColumn != 1 && !byColumns(g))
         return Support::no("input 1 is not known, so not packed, and neither its rows nor the columns of it and the "
                            "rows of input 0 are contiguous");
-    return weights == GemvWeights::kFloat ? Support::yes() : fitNarrow(t, *p.inputs[1].constant);
+    return weights == GemvWeights::kFloat ? supportsKept(t, p, weights) : fitNarrow(t, p);
 }
 
 std::vector<Config> configs(CpuTactic const& t, Problem const& p)
@@ -198,7 +226,12 @@ std::vector<Config> configs(CpuTactic const& t, Problem const& p)
     if (!p.inputs[1].constant && g.bColumn != 1)
         return {{1}};
     // Where b is not packed, wide panels use more of each row of it at once.
-    for (int64_t vectors : streamsOf(p) == 2 ? std::vector{2, 4} : std::vector{8, 4, 2})
+    // Weights that 16 bits hold lie in the panels that products of many rows read, too.
+    std::vector<int> const widths =
+        t.variant<GemvWeights>() != GemvWeights::kFloat && t.traits().rounding == Rounding::kPlain ? std::vector{2}
+        : streamsOf(p) == 2                                                                        ? std::vector{2, 4}
+                            : std::vector{8, 4, 2};
+    for (int64_t vectors : widths)
         if (g.n > (vectors - 1) * width && fits(p, t, g.m, vectors))
             list.push_back({vectors});
     // Narrow ones where there would be too few for all threads.
@@ -234,7 +267,7 @@ CpuFunctions::Loaded load(CpuTactic const& t, Problem const& p, Config const& co
     static_cast<kernels::jit::SumEnd&>(o) = jitEnd(p.node->attrsAs<matrix_multiply::Attrs>().epilogue);
     PackedMatricesPtr matrices;
     if (o.weights != GemvWeights::kFloat) {
-        TW_ASSIGN(matrices, packNarrow(o, p, g, packed));
+        TW_ASSIGN(matrices, packNarrow(layoutOf(o), o.weights, g, *p.inputs[1].constant, packed));
     } else if (o.b == GemvJitOptions::kPacked) {
         TW_ASSIGN(matrices, packMatrices(layoutOf(o), g, *p.inputs[1].constant, packed));
     }

@@ -31,9 +31,21 @@ struct PackedMatrices
 using PackedMatricesPtr = std::shared_ptr<PackedMatrices const>;
 Result<PackedMatricesPtr> packMatrices(kernels::GemmJitOptions const& options, matrix_multiply::Geometry const& g,
                                        Blob const& b, PackedConstants& packed);
+// The same in 16 bits.
+Result<PackedMatricesPtr> packNarrow(kernels::GemmJitOptions const& options, kernels::jit::GemvWeights weights,
+                                     matrix_multiply::Geometry const& g, Blob const& b, PackedConstants& packed);
+// Whether all weights are numbers of such 16 bits; their floats are the same again after they have been made such.
+bool isHeldBy(Blob const& weights, kernels::jit::Isa isa, kernels::jit::GemvWeights type);
+// Large weights that 16 bits hold are kept as these, in one layout, which products of few rows and of many read: a reason where they would be
+// kept otherwise. as: what a tactic keeps.
+Support supportsKept(CpuTactic const& t, Problem const& p, kernels::jit::GemvWeights as);
 
 // The config is {vectors of a tile}. Variant: kernels::jit::Factors.
 extern CpuFunctions const kGemm;
+// Of floats by weights that 16 bits hold, in which they are kept. Variant: kernels::jit::GemvWeights.
+extern CpuFunctions const kNarrowGemm;
+// kGemm, but where kNarrowGemm has less to keep.
+extern CpuFunctions const kFloatGemm;
 
 // For products of up to four rows: bound by reading b, which they do once, at the speed of memory; packed when it is known,
 // else as it lies. The config is {vectors of a panel of columns}. Variant: kernels::jit::GemvWeights, as which known second

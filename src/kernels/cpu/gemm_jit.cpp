@@ -31,6 +31,17 @@ bool hasSigns(GemmJitOptions const& o)
     return o.factors == jit::Factors::kByteSigns;
 }
 
+bool isPackedBefore(GemmJitOptions const& o)
+{
+    return o.b == GemmJitOptions::kPackedBefore || o.b == GemmJitOptions::kNarrowBefore;
+}
+
+// Whether parts make panels of b of their own.
+bool makesPanels(GemmJitOptions const& o)
+{
+    return o.b == GemmJitOptions::kPacked || o.b == GemmJitOptions::kNarrowBefore;
+}
+
 bool packsA(GemmJitOptions const& o)
 {
     return o.packA || isPairs(o.factors);
@@ -157,8 +168,8 @@ int64_t GemmJit::workspaceBytes(GemmJitOptions const& o, int64_t m, int64_t n, i
                                        ? std::max(aBytes(o) / 64 * 64, jit::gemmMaxRows(o.isa, 1, o.factors) * row)
                                        : aBytes(o)) +
                  rowsBehind(o) * row;
-    if (o.b == GemmJitOptions::kPacked)
-        bytes += roundUp((block + startRows(o)) * std::min(o.vectors * width, roundUp(n, width)) * 4, 64);
+    if (makesPanels(o))
+        bytes += roundUp((block + startRows(o)) * std::min(o.vectors * width, halvesOf(o) * roundUp(n, width)) * 4, 64);
     bytes = roundUp(bytes, 64) + rowStarts(o, m);
     return bytes * o.threads + sumsBytes(o, m, n, k);
 }
@@ -177,8 +188,8 @@ Result<GemmJit> GemmJit::make(GemmJitOptions const& options, GemmShape const& gi
     GemmShape const& s = g.shape_;
     if (isPairs(options.factors) && options.b != GemmJitOptions::kPackedBefore)
         return internalError("a product of BF16 was asked for without packed weights");
-    if (options.gated && (options.b != GemmJitOptions::kPackedBefore || options.residual || options.vectors % 2 != 0 ||
-                          g.products_.size() > 1))
+    if (options.gated &&
+        (!isPackedBefore(options) || options.residual || options.vectors % 2 != 0 || g.products_.size() > 1))
         return internalError("a gated product was asked for with {} vectors, a residual, without packed weights or for "
                              "several pairs of operands",
                              options.vectors);
@@ -200,7 +211,7 @@ Result<GemmJit> GemmJit::make(GemmJitOptions const& options, GemmShape const& gi
         g.unroll_ = 1;
 
     // One tile of rows uses each number of b once: nothing to keep in a cache.
-    bool const once = g.parts_.tiles == 1 && !g.options_.packA && options.b != GemmJitOptions::kPacked;
+    bool const once = g.parts_.tiles == 1 && !g.options_.packA && !makesPanels(options);
     g.kBlocks_ = once ? 1 : std::max<int64_t>(divideUp(s.k, longestBlock(options)), 1);
     g.kBlock_ = g.kBlocks_ == 1 ? s.k : roundUp(divideUp(s.k, g.kBlocks_), kLineFloats);
     g.kBlocks_ = std::max<int64_t>(divideUp(s.k, std::max<int64_t>(g.kBlock_, 1)), 1);
@@ -208,8 +219,7 @@ Result<GemmJit> GemmJit::make(GemmJitOptions const& options, GemmShape const& gi
     int64_t const tileBytes = (g.parts_.height + (g.parts_.tallTiles > 0)) * copiedStride(options, g.kBlock_) * 4;
     // Where each block copies its panels of b anew, fewer and taller blocks are better than a in L2 (8 to 15 % of the
     // time at 512 x 768 x 768 and 384 x 384 x 1000; Zen 4).
-    int64_t const blockBytes =
-        aBytes(options) * (options.b == GemmJitOptions::kPacked && !g.options_.packA && !bytes ? 4 : 1);
+    int64_t const blockBytes = aBytes(options) * (makesPanels(options) && !g.options_.packA && !bytes ? 4 : 1);
     double const depth = double(bytes ? g.kNumbers_ : s.k);
     double const operations = 2. * double(s.m) * double(s.n) * depth * double(g.products_.size());
     g.parts_.share(blockBytes, tileBytes, operations, bytes ? 2e6 : 5e5, options.threads);
@@ -306,14 +316,14 @@ void GemmJit::runPart(int64_t index, std::byte const* a, std::byte const* b, jit
     GemmParts::Part const part = parts_.part(index);
     int64_t const m = shape_.m, n = columns_, k = shape_.k, width = jit::vectorWidth(options_.isa);
     bool const bytes = isBytes(options_.factors), pairs = isPairs(options_.factors),
-               packedBefore = options_.b == GemmJitOptions::kPackedBefore;
-    int64_t const number = bytes ? 1 : 4; // bytes of one, of a and b
+               packedBefore = isPackedBefore(options_), narrow = options_.b == GemmJitOptions::kNarrowBefore;
+    int64_t const number = bytes ? 1 : 4, packed = narrow ? 2 : 4; // bytes of one, of a and b; of b packed before
     jit::IntegerEnd const& end = options_.integers;
     int64_t const cBytes = bytes ? sizeOf(end.store) : 4, residualBytes = !bytes         ? 4
                                                                           : end.residual ? sizeOf(*end.residual)
                                                                                          : 0;
     a += (products_[size_t(part.product)].a + part.firstRow * shape_.aRow) * number;
-    b += products_[size_t(part.product)].b * (packedBefore ? 4 : number);
+    b += products_[size_t(part.product)].b * (packedBefore ? packed : number);
     auto* const c = static_cast<std::byte*>(first.c) + part.product * m * rows_.c * cBytes;
     auto const* residual = static_cast<std::byte const*>(first.residual);
     if (residual)
@@ -327,7 +337,8 @@ void GemmJit::runPart(int64_t index, std::byte const* a, std::byte const* b, jit
 
     auto packedAt = [&](int64_t panel, int64_t k0) {
         int64_t const j = panel * parts_.panel;
-        return b + 4 * halves_ * (j * (k + startRows(options_)) + k0 * std::min(parts_.panel, roundUp(n - j, width)));
+        return b +
+               packed * halves_ * (j * (k + startRows(options_)) + k0 * std::min(parts_.panel, roundUp(n - j, width)));
     };
     jit::GemmArgs args = first;
     args.ldaBytes = options_.packA ? 4 * stride : number * shape_.aRow;
@@ -367,7 +378,12 @@ void GemmJit::runPart(int64_t index, std::byte const* a, std::byte const* b, jit
             int64_t const j = panel * parts_.panel, columns = std::min(parts_.panel, n - j),
                           padded = roundUp(columns, width);
             int64_t const atB = (k0 * shape_.bRow + j * shape_.bColumn) * number;
-            if (packedBefore) {
+            if (narrow) {
+                CastKernels const& casts = castsOf(options_.isa);
+                (options_.bfloat16 ? casts.bfloat16ToFloat : casts.halfToFloat)(
+                    reinterpret_cast<uint16_t const*>(packedAt(panel, k0)), packedB, halves_ * padded * depth);
+                args.b = packedB;
+            } else if (packedBefore) {
                 args.b = packedAt(panel, k0);
             } else if (options_.b == GemmJitOptions::kDirect) {
                 args.b = b + 4 * (k0 * shape_.bRow + j);

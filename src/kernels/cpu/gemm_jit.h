@@ -29,14 +29,16 @@ struct GemmJitOptions : jit::SumEnd
     enum B
     {
         kPackedBefore, // packB() was called when b became known
-        kPacked,       // panel by panel, when a part needs it
-        kDirect,       // read as it is: its rows are contiguous
+        kNarrowBefore, // likewise, but what it gave was made numbers of 16 bits; floats again panel by panel, when a part needs them
+        kPacked, // panel by panel, when a part needs it
+        kDirect, // read as it is: its rows are contiguous
     };
 
     jit::Isa isa = jit::Isa::kAvx2;
     jit::Factors factors = jit::Factors::kFloat; // pairs: with kPackedBefore; bytes: not with kDirect
     int vectors = 2;                             // width of a tile, 1 .. 4
     B b = kPacked;
+    bool bfloat16 = false; // of kNarrowBefore: BF16, else FP16
     // The rows of a part are copied first: where tiles would thrash L1, or columns are not contiguous; of bytes with the
     // offset that VNNI needs, where additions in the kernel cost more (Intel).
     bool packA = false;
@@ -50,8 +52,8 @@ struct GemmJitOptions : jit::SumEnd
 // Whether the rows of a tile of a, at this stride, fall into too few sets of L1 to stay there.
 bool thrashesL1(int64_t rowStrideBytes, int rows, int64_t l1DataBytes);
 
-// What is added to the operands' addresses for one of the products, in numbers; with kPackedBefore b counts in packed
-// floats.
+// What is added to the operands' addresses for one of the products, in numbers; of what was packed before b counts in packed
+// numbers.
 struct GemmOffsets
 {
     int64_t a = 0, b = 0;

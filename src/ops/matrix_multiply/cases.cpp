@@ -105,6 +105,18 @@ void cases(CaseList& list)
             multiply(fmt::format("weights_in_steps_of_{}_{}", steps, m), kNone, f32({m, 70}), kNone,
                      constant(DataType::kFloat, {70, 131}, values));
         }
+    // Likewise, by panels that become floats anew: several parts of rows and of k, panels that are not whole, several matrices.
+    auto const halves = [](Extents const& e) {
+        std::vector<double> values(size_t(e.volume()));
+        for (size_t i = 0; i < values.size(); ++i)
+            values[i] = double(int64_t(i * 37 + i / 7) % 4093 - 2046) / 1024;
+        return constant(DataType::kFloat, e, values);
+    };
+    multiply("narrow_large", kNone, f32({300, 1700}), kTranspose, halves({200, 1700}));
+    multiply("narrow_part_of_panel", kNone, f32({65, 130}), kNone, halves({130, 75}));
+    multiply("narrow_few_columns", kNone, f32({40, 130}), kNone, halves({130, 5}));
+    multiply("narrow_batch", kNone, f32({3, 20, 64}), kNone, halves({3, 64, 40}));
+    multiply("narrow_turned", kTranspose, f32({64, 130}), kNone, halves({64, 136}));
     // Tiles of 64 x 32 to 128 x 256, steps of 64 or 32 along k, rows of 16 bytes: products that tensor cores may do, at
     // edges.
     for (DataType type : {DataType::kHalf, DataType::kFloat}) {

@@ -163,6 +163,12 @@ void gatedCases(CaseList& list)
         on("vector_a", kVector, kNone, Kind::kRelu, {x({33}), w({33, 18}), w({18})});
         on("not_constant", kNone, kNone, gelu, {x({9, 40}), x({40, 64}), x({64})});
         on("bias_not_constant", kNone, kNone, gelu, {x({9, 40}), w({40, 64}), x({64})});
+        std::vector<double> halves(size_t(1700) * 136);
+        for (size_t i = 0; i < halves.size(); ++i)
+            halves[i] = double(int64_t(i * 37 + i / 7) % 4093 - 2046) / 1024;
+        for (int64_t rows : {1, 17, 150})
+            on(fmt::format("narrow_{}", rows), kNone, kNone, swish,
+               {x({rows, 1700}), constant(t, {1700, 136}, halves), w({136})});
         on("no_rows", kNone, kNone, swish, {x({0, 8}), w({8, 16})});
         on("no_inner", kNone, kNone, Kind::kSigmoid, {x({2, 0}), w({0, 6}), w({6})});
     }

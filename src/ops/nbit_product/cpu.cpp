@@ -54,8 +54,8 @@ Result<void> run(ir::Node const& node, RunArgs& args)
 constexpr PlainTactic kPlain{"nbit_product_any_plain_cpu", 1, run, workspace};
 constexpr CpuTactic kAvx512Vnni{"nbit_product_any_limbs_vnni_avx512", 2, Isa::kAvx512, kLimbs, Factors::kByteDots};
 constexpr CpuTactic kAvxVnni{"nbit_product_any_limbs_vnni_avx2", 2, Isa::kAvx2, kLimbs, Factors::kByteDots};
-constexpr CpuTactic kAvx512{"nbit_product_any_limbs_avx512", 2, Isa::kAvx512, kLimbs, Factors::kBytePairs};
-constexpr CpuTactic kAvx2{"nbit_product_any_limbs_avx2", 2, Isa::kAvx2, kLimbs, Factors::kBytePairs};
+constexpr CpuTactic kAvx512{"nbit_product_any_limbs_avx512", 3, Isa::kAvx512, kLimbs, Factors::kBytePairs};
+constexpr CpuTactic kAvx2{"nbit_product_any_limbs_avx2", 3, Isa::kAvx2, kLimbs, Factors::kBytePairs};
 
 } // namespace
 

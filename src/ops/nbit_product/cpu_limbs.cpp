@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights are packed when they are loaded, as the kernel reads them. x is split into limbs at each run: three of FP32, two of
-// narrower floats, whose own rounding is coarser, and one where x may be rounded to that.
+// narrower floats, whose own rounding is coarser, and one where x may be rounded to that. Where several rows cost less by floats,
+// x stays what it is.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -27,6 +28,14 @@ constexpr int64_t kMostBlock = 256; // whose sums of integers fit
 // Of weights and x: what a group reads of a piece, so that x stays in L1 from group to group. Weights lie in the order in
 // which they are read: pieces of k, in each the groups of columns.
 constexpr int64_t kPieceBytes = 26 << 10;
+// Whether rows cost less by floats. Pairs of bytes take three instructions for four products of a limb, twice where weights have 8 bits.
+// In their time (Zen 4, 4 and 8 bits, 1 to 16 rows) floats take 4.5 for a block's weights and 1.7 a row.
+bool takesFloats(Factors factors, NbitForm const& form, int64_t rows)
+{
+    double const pairs = form.limbs * (form.bits == 8 ? 2 : 1);
+    return factors == Factors::kBytePairs && form.limbs > 1 && double(rows) * (pairs - 1.7) > 4.5;
+}
+
 constexpr int kNowhere = -1;         // behind the last number of a block
 constexpr int64_t kMostColumns = 32; // of a group
 
@@ -196,6 +205,7 @@ Result<PackedPtr> pack(Problem const& p, int64_t lanes, int vectors, PackedConst
 struct LimbsPrepared final : Prepared
 {
     int64_t rows = 0, height = 0;
+    NbitForm form; // of the packed weights, with what x is
     NbitKernel kernel, last;
 };
 
@@ -209,7 +219,7 @@ public:
     int64_t workspaceBytes(std::span<TensorRef const> in, std::span<TensorRef const>) const override
     {
         int64_t const rows = in[kX].count() / attrs_.k;
-        return limbsBytes(rows) + packed_->groups * heightOf(rows) * columns() * int64_t(sizeof(float));
+        return rowsBytes(formOf(rows), rows) + packed_->groups * heightOf(rows) * columns() * int64_t(sizeof(float));
     }
     Result<std::shared_ptr<Prepared const>> prepare(std::span<TensorRef const> in,
                                                     std::span<TensorRef const>) const override
@@ -218,9 +228,10 @@ public:
         made->rows = in[kX].count() / attrs_.k;
         if (made->rows > 0) {
             made->height = heightOf(made->rows);
+            made->form = formOf(made->rows);
             int64_t const last = made->rows - (divideUp(made->rows, made->height) - 1) * made->height;
-            TW_ASSIGN(made->kernel, NbitKernel::emit(isa_, factors_, packed_->form, int(made->height)));
-            TW_ASSIGN(made->last, NbitKernel::emit(isa_, factors_, packed_->form, int(last)));
+            TW_ASSIGN(made->kernel, NbitKernel::emit(isa_, factors_, made->form, int(made->height)));
+            TW_ASSIGN(made->last, NbitKernel::emit(isa_, factors_, made->form, int(last)));
         }
         return std::shared_ptr<Prepared const>(std::move(made));
     }
@@ -247,7 +258,7 @@ public:
         int64_t const parts = std::clamp(std::max(most, workers), int64_t(1),
                                          std::min(groups, std::max<int64_t>(bytes * rows / kLeastBytes, 1)));
         TensorRef const bias = args.inputs.size() > kBias ? args.inputs[kBias] : TensorRef{};
-        auto* const sums = reinterpret_cast<float*>(limbs + limbsBytes(rows));
+        auto* const sums = reinterpret_cast<float*>(limbs + rowsBytes(prepared.form, rows));
         args.workers->run(parts, [&](int64_t part, int) {
             for (int64_t row = 0; row < rows; row += prepared.height)
                 tile(prepared, row, groups * part / parts, groups * (part + 1) / parts, limbs, sums, bias, y);
@@ -257,25 +268,32 @@ public:
 
 private:
     int64_t columns() const { return packed_->form.vectors * kernels::jit::vectorWidth(isa_); } // of a group
-    int64_t rowBytes() const { return packed_->blocks.count() * packed_->form.rowBytes(); }
-    int64_t limbsBytes(int64_t rows) const { return roundUp(rows * rowBytes(), 64); }
+    int64_t rowBytes(NbitForm const& f) const { return packed_->blocks.count() * f.rowBytes(); }
+    int64_t rowsBytes(NbitForm const& f, int64_t rows) const { return roundUp(rows * rowBytes(f), 64); }
+    NbitForm formOf(int64_t rows) const
+    {
+        NbitForm form = packed_->form;
+        if (takesFloats(factors_, form, rows))
+            form.limbs = 0;
+        return form;
+    }
     int64_t heightOf(int64_t rows) const // of tiles
     {
-        int64_t const tiles = divideUp(rows, NbitKernel::mostRows(isa_, factors_, packed_->form));
+        int64_t const tiles = divideUp(rows, NbitKernel::mostRows(isa_, factors_, formOf(rows)));
         return tiles == 0 ? 0 : divideUp(rows, tiles);
     }
 
     // A row of x into its tile.
     void split(TensorRef const& x, int64_t row, LimbsPrepared const& prepared, std::byte* to) const
     {
-        NbitForm const& f = packed_->form;
+        NbitForm const& f = prepared.form;
         bool const isWide = isa_ == Isa::kAvx512;
         kernels::CastKernels const& casts = isWide ? avx512::kCasts : avx2::kCasts;
         auto const splitBlock = (isWide ? avx512::kLimbs : avx2::kLimbs).split;
         int64_t const in = row % prepared.height, first = row - in,
                       height = std::min(prepared.height, prepared.rows - first);
         float const factor = f.zeros == NbitForm::kMiddle ? float(attrs_.middle()) : 1.F;
-        to += first * rowBytes();
+        to += first * rowBytes(f);
         float numbers[kMostBlock];
         for (int64_t b = 0; b < packed_->blocks.count(); ++b, to += height * f.rowBytes()) {
             float const* from = numbers;
@@ -295,6 +313,12 @@ private:
                     std::copy_n(x.as<float>() + at, count, numbers);
                 std::fill(numbers + count, numbers + f.block, 0.F);
             }
+            if (f.limbs == 0) {
+                float* const floats = reinterpret_cast<float*>(to) + in;
+                for (int64_t i = 0; i < f.block; ++i)
+                    floats[i * height] = from[i];
+                continue;
+            }
             float pair[2];
             splitBlock(from, f.block, f.limbs, factor,
                        reinterpret_cast<int8_t*>(to + height * 8 + in * f.limbs * f.block), pair);
@@ -309,9 +333,9 @@ private:
         int64_t const height = std::min(prepared.height, prepared.rows - row), lanes = columns();
         NbitKernel const& kernel = height == prepared.height ? prepared.kernel : prepared.last;
         sums += begin * prepared.height * lanes;
-        std::byte const* const x = limbs + row * rowBytes();
+        std::byte const* const x = limbs + row * rowBytes(prepared.form);
         for (int64_t first = 0; first < packed_->blocks.count(); first += packed_->piece)
-            kernel({packed_->at(first, begin), x + first * height * packed_->form.rowBytes(), sums,
+            kernel({packed_->at(first, begin), x + first * height * prepared.form.rowBytes(), sums,
                     packed_->blocksOf(first), end - begin, first});
         for (int64_t group = begin; group < end; ++group, sums += height * lanes)
             store(row, height, group * lanes, sums, bias, y);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/jit/nbit_kernel.h"
 
+#include "kernels/cpu/jit/nbit_floats.h"
 #include "kernels/cpu/jit/vector_code.h"
 
 namespace tw::kernels::jit {
@@ -234,6 +235,8 @@ private:
 
 int NbitKernel::mostRows(Isa isa, Factors factors, NbitForm const& form)
 {
+    if (form.limbs == 0)
+        return kMostRowsOfFloats;
     bool const isWide = isa == Isa::kAvx512;
     int const others = 4 + (isWide && factors == Factors::kBytePairs ? 2 : 0);
     return ((isWide ? 32 : 16) - others) / (form.vectors * (form.limbs + 1));
@@ -246,7 +249,9 @@ Result<NbitKernel> NbitKernel::emit(Isa isa, Factors factors, NbitForm const& fo
         return internalError("a kernel for weights of {} bits was asked for {} rows and blocks of {}", form.bits, rows,
                              form.block);
     NbitKernel kernel;
-    TW_ASSIGN(kernel.code_, jit::emit(isa, [&](VectorCode& c) { NbitEmitter(c, factors, form, rows).emit(); }));
+    TW_ASSIGN(kernel.code_, jit::emit(isa, [&](VectorCode& c) {
+                  form.limbs == 0 ? emitNbitFloats(c, form, rows) : NbitEmitter(c, factors, form, rows).emit();
+              }));
     return kernel;
 }
 

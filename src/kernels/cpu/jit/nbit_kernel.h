@@ -9,6 +9,9 @@
 // q[j], q[4 + j], q[8 + j] ...: as many as fit. Blocks of a group follow each other, and groups do, so that memory is read in
 // one stream. Of x: for each block the pairs {s, -s sum(q) zero} of all rows, zero being 1 where zeros are given; then
 // the limbs of all rows, highest first, `block` bytes each.
+//
+// With no limbs (0) x is given as floats, for each block [block, rows], and a block's weights become floats first, for all rows
+// together: what costs less for several rows where products of bytes take three instructions.
 #pragma once
 
 #include "kernels/cpu/jit/factors.h"
@@ -24,7 +27,7 @@ struct NbitForm
         kFloats
     };
     int bits = 4, block = 32; // a multiple of 16, up to 256
-    int limbs = 3;            // 1, 2, 3
+    int limbs = 3;            // 1, 2, 3; 0: floats
     bool halfScales = false;
     Zeros zeros = kMiddle;
     int vectors = 1; // of a group: with two, x, which the stream of weights drives out of L1, is read half as often
@@ -32,7 +35,7 @@ struct NbitForm
     int zeroBytes() const { return zeros == kBytes ? 1 : zeros == kFloats ? 4 : 0; } // of a column
     int scaleBytes() const { return halfScales ? 2 : 4; }
     int columnBytes() const { return scaleBytes() + zeroBytes() + block * bits / 8; } // of a block
-    int rowBytes() const { return 8 + limbs * block; }                                // of a block of x
+    int rowBytes() const { return limbs == 0 ? 4 * block : 8 + limbs * block; }       // of a block of x
 };
 
 struct NbitArgs
@@ -45,7 +48,7 @@ struct NbitArgs
     int64_t adds;   // to what the sums are; 0: they are overwritten
 };
 
-// Factors: kByteDots, kByteDotsWide (jit/factors.h) or kBytePairs.
+// Factors: kByteDots, kByteDotsWide (jit/factors.h) or kBytePairs; of floats any.
 class NbitKernel : public Emitted<NbitArgs>
 {
 public:

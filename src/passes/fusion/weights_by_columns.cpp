@@ -2,7 +2,7 @@
 // Turns the constant matrices of products of few rows, so that a column lies together, as the kernel of these reads it:
 //   matrix_multiply(x, w [k, n])  ->  matrix_multiply(x, transposed w [n, k], b transposed)
 // Kernels of many rows read either, so that an engine with a profile for steps of a decoder and one for prompts has each matrix once.
-// The constant has a recipe for refits. In FP16 on GPUs of capability 8.0 and later, where the first optimization profile has up to 16 rows. Expects
+// The constant has a recipe for refits. In FP16 or BF16 on GPUs of capability 8.0 and later, where the first optimization profile has up to 16 rows. Expects
 // Form::kFused. Stands behind fuse_norm_matmul, which makes new weights. Leaves alone: weights that others read, too, gated products, whose columns are
 // packed anyway, and what the user wants in FP32.
 #include "ops/matrix_multiply/op.h"
@@ -38,7 +38,7 @@ bool isWanted(ir::Graph const& g, ir::Node const& n, PassContext const& ctx)
     auto const& a = n.attrsAs<Attrs>();
     ir::Value const& w = *n.inputs[ops::matrix_multiply::kB];
     return a.a != MatrixOperation::kTranspose && a.b == MatrixOperation::kNone && isMatrix(w) &&
-           w.type == DataType::kHalf && n.outputs[0]->type == DataType::kHalf && g.useCount(&w) == 1 &&
+           isNarrowFloat(w.type) && n.outputs[0]->type == w.type && g.useCount(&w) == 1 &&
            hasFewRows(g, n.outputs[0]->shape, ctx);
 }
 

@@ -115,7 +115,7 @@ TW_KERNEL __launch_bounds__(THREADS) gemv(const __grid_constant__ Args p)
         begin = *rowAt(0);
         ownFirst = *rowAt(min(ownRow, p.m - 1));
     }
-    bool const isRow[2] = {g<p.m, ROWS> 8 && g + 8 < p.m};
+    bool const isRow[2] = {p.m > g, ROWS > 8 && p.m > g + 8};
     Narrow const* const row = p.a + (isRow[0] ? g : 0) * p.lda + t * 8;
     float sum[CHAINS][TILES][4] = {};
 #pragma unroll 1

@@ -13,14 +13,19 @@
 
 namespace tw::test {
 
-inline void compiles(std::string const& name, std::string const& source, char const* architecture = "sm_90a",
-                     size_t kernels = 1)
+inline Result<std::unique_ptr<cuda::Compiler>> openCompiler()
 {
     cuda::SearchPath path;
     if (char const* given = std::getenv("TENSORWRIGHT_NVRTC"))
         path.given = {given};
     path.after = {"/usr/local/cuda/lib64", "/usr/local/cuda/lib"};
-    auto compiler = cuda::Compiler::open(path);
+    return cuda::Compiler::open(path);
+}
+
+inline void compiles(std::string const& name, std::string const& source, char const* architecture = "sm_90a",
+                     size_t kernels = 1)
+{
+    auto compiler = openCompiler();
     if (!compiler.ok())
         GTEST_SKIP() << compiler.error().message;
     auto made = (*compiler)->compile(name, cuda::withIncludes(source), architecture);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A library that the test of the search order copies to where it may be found.
+// How often it was called: a copy in memory counts by itself.
 extern "C" int twLibraryToFind()
 {
-    return 1;
+    static int calls = 0;
+    return ++calls;
 }

@@ -131,6 +131,22 @@ TEST(CudaParts, LibrariesThatAreNotThere)
               std::string::npos);
 }
 
+TEST(CudaParts, CopiesOfLibrariesHaveTheirOwnGlobals)
+{
+    auto library = cuda::Library::open("a library", {TW_LIBRARY_TO_FIND}, {{TW_LIBRARY_TO_FIND}, {}, {}});
+    ASSERT_TRUE(library.ok()) << library.error().message;
+    auto const count = [](cuda::Library const& l) {
+        return reinterpret_cast<int (*)()>(l.symbol("twLibraryToFind"))();
+    };
+    EXPECT_EQ(count(**library), 1);
+    EXPECT_EQ(count(**library), 2);
+    auto const one = (*library)->copy(), other = (*library)->copy();
+    ASSERT_TRUE(one && other);
+    EXPECT_EQ(count(*one), 1);
+    EXPECT_EQ(count(*other), 1);
+    EXPECT_EQ(count(**library), 3);
+}
+
 // What the environment names, beside libnvinfer, the loader's path, toolkit, packages: the first that has it.
 TEST(CudaParts, LibrariesAreSearchedInOrder)
 {

@@ -50,6 +50,7 @@ public:
     Result<std::shared_ptr<Compiled const>> compile(std::string const& name, std::string const& source,
                                                     std::string const& architecture);
     size_t compiledCount() const;
+    int libraries() { return nvrtc_.count(); } // NVRTC and its copies
 
 private:
     explicit Compiler(std::unique_ptr<Nvrtc> nvrtc) : nvrtc_(std::move(nvrtc)) {}

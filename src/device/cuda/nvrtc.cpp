@@ -46,6 +46,12 @@ bool Nvrtc::compiles() const
     return status == 0;
 }
 
+int NvrtcCopies::count()
+{
+    std::lock_guard lock(mutex_);
+    return int(all_.size());
+}
+
 NvrtcCopies::One& NvrtcCopies::ofFewestUsers()
 {
     return *std::min_element(all_.begin(), all_.end(), [](One const& a, One const& b) { return a.users < b.users; });

@@ -42,6 +42,7 @@ class NvrtcCopies
 public:
     explicit NvrtcCopies(std::unique_ptr<Nvrtc> first) { all_.push_back({std::move(first)}); }
     Nvrtc const& first() const { return *all_.front().nvrtc; }
+    int count();
 
     // That of the fewest users, for one source.
     class Use

@@ -60,8 +60,8 @@ NvrtcCopies::One& NvrtcCopies::ofFewestUsers()
 NvrtcCopies::One& NvrtcCopies::take()
 {
     std::unique_lock lock(mutex_);
-    bool const isFull = all_.size() == kMostCopies || ofFewestUsers().users < kUsersOfOne;
-    if (copying_ == Copying::kMay && !isFull) {
+    bool const isWanted = all_.size() < kMostCopies && ofFewestUsers().users >= kUsersOfOne;
+    if (copying_ == Copying::kMay && isWanted) {
         copying_ = Copying::kBusy; // others go on with what there is
         lock.unlock();
         auto copy = first().copy();

@@ -20,12 +20,6 @@ int64_t blocksOf(Spec const& s, int64_t n)
 
 } // namespace
 
-std::string Spec::name() const
-{
-    return fmt::format("gemv_f16_r{}_t{}_w{}_u{}{}", rows, tiles, warps, units, firstNorm ? "_of_norm" : "") +
-           (gated ? "_gated" : "");
-}
-
 char const* unsupported(Spec const& s)
 {
     auto const isOne = [](auto const& of, int v) { return std::find(std::begin(of), std::end(of), v) != std::end(of); };

@@ -25,8 +25,6 @@ struct Spec : Epilogue
     int firstNorm = 0; // of rows of a: 1: LayerNorm, 2: RMS; gamma and beta are in b and its bias
     // b's columns come in groups of 16, 8 gates and the 8 columns that `activation` of these lets through; more than one tile then, and no residual.
     bool gated = false;
-
-    std::string name() const; // "gemv_f16_r8_t1_w4_u6"
 };
 
 char const* unsupported(Spec const& spec); // null, or why there is no such kernel

@@ -347,13 +347,13 @@ def on_gpu(name, options, folder):
     return row
 
 
-def seconds_of(run, least, clock):
-    """Of one run, the median of as many as take `least` seconds. What `run.before` does is not counted."""
+def seconds_of(run, least, clock, fewest=1):
+    """Of one run, the median of as many as take `least` seconds, `fewest` at least. What `run.before` does is not counted."""
     before = getattr(run, "before", lambda: None)
     before()
     run()
     taken, begin = [], time.perf_counter()
-    while not taken or time.perf_counter() - begin < least:
+    while len(taken) < fewest or time.perf_counter() - begin < least:
         before()
         start = clock()
         run()

@@ -30,7 +30,7 @@ import numpy as np
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "models")]
 import decoder  # noqa: E402
-from generation import imported, memory_rates  # noqa: E402
+from generation import imported, memory_rates, seconds_of  # noqa: E402
 from record import cpu_name, header, write_record  # noqa: E402
 
 PRECISIONS = {"fp32": (np.float32, 0), "fp16": (np.float16, 0), "int4": (np.float32, 4)}
@@ -152,15 +152,6 @@ def peers(case):
     return made
 
 
-def seconds_of(run, least):
-    taken, begin = [], time.perf_counter()
-    while len(taken) < 3 or time.perf_counter() - begin < least:
-        start = time.process_time()
-        run()
-        taken.append(time.process_time() - start)
-    return statistics.median(taken)
-
-
 def measure(case, options):
     rows, ours = [], Ours(case)
     for (sequences, tokens), (run, held), (peer, logits) in zip(case.runs, ours.bound, peers(case)):
@@ -171,7 +162,7 @@ def measure(case, options):
         error = np.abs(held["logits"] - wanted[:, -held["logits"].shape[1]:]).max() / np.abs(wanted).max()
         for _ in range(options.rounds):
             read = memory_rates(1, time.process_time)[0]
-            rounds.append((seconds_of(run, options.seconds), seconds_of(peer, options.seconds), read))
+            rounds.append((*(seconds_of(r, options.seconds, time.process_time, 3) for r in (run, peer)), read))
         row = {"model": case.name, "precision": case.precision, "isa": options.isa, "batch": sequences}
         row |= {"past": case.past} if tokens == 1 else {"prompt": tokens}
         row |= {"ours_ms": statistics.median(a for a, _, _ in rounds) * 1e3, "onnxruntime_ms": statistics.median(b for _, b, _ in rounds) * 1e3,
